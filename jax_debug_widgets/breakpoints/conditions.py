@@ -198,7 +198,7 @@ def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]
 
 
 def _lacking(condition: StopCondition, known: Iterable[str]) -> str:
-    """Say what no event has, of a condition that was never checked."""
+    """Return a sentence about the names that no event has, for a condition that was never checked."""
     if not condition.is_expression:
         return "none of these has such a value"
     tree = ast.parse(condition.text, mode="eval")

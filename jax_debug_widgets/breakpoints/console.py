@@ -174,7 +174,7 @@ class Console:
         try:
             return eval(compile(tree, _CONSOLE, mode), namespace)  # noqa: S307 - the console of the user's own kernel.
         except Exception as error:
-            # JAX's own error for a value that is not an array would not say that only statistics were recorded.
+            # JAX's own error for a value that is not an array would not mention that only statistics were recorded.
             if isinstance(error, NumbersNotKeptError) or not (names := summarised_in(tree, namespace)):
                 raise
             raise NumbersNotKeptError(f"only statistics of {' and '.join(names)} were recorded: {KEEP}") from None

@@ -38,7 +38,7 @@ class Debugger:
     """Decides about each firing of a breakpoint, and of other taps while the gate is closed. A process has one debugger.
 
     Attributes:
-      observers: knows who can answer a stop.
+      observers: finds whether a page or a prompt can answer a stop.
       stops: holds the open stop.
       ending: ends programs.
       points: the breakpoints of this process.

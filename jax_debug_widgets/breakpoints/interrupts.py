@@ -115,7 +115,7 @@ class InterruptWatch:
         reading, writing = self._ends
         current = signal.set_wakeup_fd(self._outer)
         if current not in (writing.fileno(), -1):
-            signal.set_wakeup_fd(current)  # Somebody else has set a descriptor since, and still uses it.
+            signal.set_wakeup_fd(current)  # Other code has set a descriptor since, and still uses it.
         writing.close()
         if self._thread is not None:
             self._thread.join(1)

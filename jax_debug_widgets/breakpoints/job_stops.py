@@ -57,7 +57,7 @@ class _Agreed:
 
     @property
     def go(self) -> str:
-        """The key in the store that says how all processes go on."""
+        """The key in the store for how all processes go on."""
         return f"{self.key}/go"
 
 

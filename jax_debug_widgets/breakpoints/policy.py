@@ -48,25 +48,26 @@ class Typed:
 
 @dataclass
 class Policy:
-    """Says what a run does at its breakpoints. The options set it, and the user changes it. The debugger's lock guards it.
+    """Defines what a run does at its breakpoints. The options set it, and the user changes it. The debugger's lock guards it.
 
     Attributes:
       conditions: the conditions of `--break-on`.
       timeout: seconds after which a stop goes on by itself; None for never.
       prompt: whether to ask on stdin if no panel answers.
-      context: the context of the cell that began the run. XLA's threads have none, and ipykernel 7.0 cannot ask without it.
-      printing_watched: the id of a site -> the positions of its values that are watched too. XLA may call the print first,
-        but the watched value says where a NaN is born.
+      context: the context of the cell that began the run. XLA's threads have none, and ipykernel 7.0 cannot ask without
+        it.
+      printing_watched: the id of a site -> the positions of its values that are watched too. XLA may call the print
+        first, but the watched value shows where a NaN is born.
       pausing: whether to stop at the next event.
       passing: the id of a site that does not stop until another site does; None for none.
       ignoring: whether to ignore all further stops.
       lane: the `vmap` lane that the user chose last; the next stop shows the same.
       halted: how the user ends the program; None if the user does not.
-      told: whether an interrupt was raised where Python runs. The user's code that handles it decides whether to go on.
-      ended: a sentence that says where a device was ended; None if none was.
+      told: whether an interrupt was raised in Python code. The user's code that handles it decides whether to go on.
+      ended: a sentence about where a device was ended; None if none was.
       over: whether nothing of the run is left to stop.
       resumed_ns: the end of the last stop in ns of `perf_counter_ns`; 0 before the first.
-      skipped: breakpoint -> how often it was skipped because nobody was there.
+      skipped: breakpoint -> how often it was skipped because no page or prompt could answer.
       is_in_job: whether breakpoints were skipped because other processes would wait.
       notes: a sentence about a stop that ended by itself -> how often that happened.
       points: the points of this run's programs, by number; other runs may share them.

@@ -1,4 +1,4 @@
-"""Decide whether somebody can answer a stop: a page, a prompt, or nobody."""
+"""Decide whether a stop can be answered: by a page, by a prompt, or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_PATIENCE = 10.0
 """Seconds that the first stop waits for a page that may still be loading."""
 
 PATIENCE = 3.0
-"""Seconds within which a page that has sent something before says that it shows a stop."""
+"""Seconds within which a page that has sent a message before must report that it shows a stop."""
 
 UNATTENDED_PATIENCE = 1.0
 """Seconds that the first stop waits where the kernel cannot ask (`allow_stdin` is off: nbclient, nbconvert, papermill)."""
@@ -30,7 +30,7 @@ LEASE = 180.0
 
 @dataclass
 class RunObservers:
-    """Knows who can answer the stops of this process's runs.
+    """Decides whether a page or a prompt can answer the stops of this process's runs.
 
     Attributes:
       place: returns where breakpoints open now; called at each breakpoint.
@@ -46,12 +46,12 @@ class RunObservers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def heard(self) -> None:
-        """Note that a page has sent something."""
+        """Note that a page has sent a message."""
         with self._lock:
             self._heard, self._in_vain = time.monotonic(), False
 
     def unanswered(self) -> None:
-        """Note that no page has said that it shows a stop."""
+        """Note that no page has reported that it shows a stop."""
         with self._lock:
             self._in_vain = True
 

@@ -21,7 +21,7 @@ Ended = Literal[How, "unanswered", "closed", "timeout", "collectives"]
 """Why a stop is over: the user's choice, or the reason why it ended by itself."""
 
 NO_LANES = "this stop has no vmap around it"
-"""Why there are no lanes."""
+"""The message for a stop without lanes."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _matching(name: str, value: Any, old: np.ndarray) -> np.ndarray:
 
 
 class Stop:
-    """Holds a thread of a program until somebody lets it go on, or nobody is there who could.
+    """Holds a thread of a program until the user lets it go on, or no page or prompt can answer.
 
     The program's thread makes the stop and calls `wait`. Any thread may call the other methods.
     """
@@ -220,7 +220,7 @@ class Stop:
                 self._changed.notify_all()
 
     def wait(self) -> Ended:
-        """Wait until somebody lets the program go on, or nobody is there who could. Return why the stop is over."""
+        """Wait until the user lets the program go on, or no page or prompt can answer. Return why the stop is over."""
         with self._changed:
             while self._ended is None:
                 deadline, why = self._deadline()

@@ -54,7 +54,7 @@ class StopQueue:
     def hold(
         self, scene: StopLocation, replaceable: Replaceable | None = None, tap: Tap | None = None
     ) -> tuple[Ended, Stop | None]:
-        """Stop here until somebody lets the program go on. Return why it does, and the stop; None if the run wants no stop."""
+        """Stop here until the program may go on. Return why it goes on, and the stop; None if the run does not stop."""
         stop = self._opened(scene, replaceable, tap)
         return ("all", None) if stop is None else (self._wait(stop), stop)
 

@@ -15,7 +15,7 @@ CallState = Literal["tracing", "dispatched", "ready", "drained", "failed", "stop
 """
 
 Origin = Literal["cell", "library"]
-"""Who made a call. `cell`: the code of the cell itself; `library`: a function that the cell called."""
+"""The maker of a call. `cell`: the code of the cell itself; `library`: a function that the cell called."""
 
 
 def state_word(state: CallState) -> str:
@@ -30,7 +30,7 @@ class Call:
     Attributes:
       id: the number of the call in its run, from 0, as in the panel.
       name: the source expression of the call in the cell; for calls inside libraries, the name of the function.
-      origin: who made the call.
+      origin: whether the cell's own code or a library made the call.
       state: how far the call has come.
       started_ns: when it was called, in ns since the run started.
       trace, lower, compile: the seconds that each took; None if JAX had it in its cache.
@@ -41,11 +41,11 @@ class Call:
       effects: whether the program has debugging effects.
       ordered: whether any of its effects is ordered.
       events: the number of its events so far.
-      run: seconds from its dispatch until its outputs were ready; None if that is not known. For a series of calls without a
-        pause it is their mean, because a device runs them one after the other.
+      run: seconds from its dispatch until its outputs were ready; None if that is not known. For a series of calls
+        without a pause it is their mean, because a device runs them one after the other.
       run_of: the number of calls in that series.
-      flight: for that series, the dispatch of the first call in ns since the run started; the number of this call, from 1; and
-        the number of calls from which on their mean is known. None if `run` is None.
+      flight: for that series, the dispatch of the first call in ns since the run started; the number of this call, from
+        1; and the number of calls from which on their mean is known. None if `run` is None.
       function: the name of its function if `name` is an expression; else None.
       thread: the name of the Python thread that made the call, `main` for the main thread.
       prints: the lines that Python's `print` wrote while its function was traced, see `TracePrint`.

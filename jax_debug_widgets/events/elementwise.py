@@ -140,7 +140,10 @@ def compiled(tree: ast.Expression, xp: Any, words: Words) -> Callable[[Mapping[s
 
 
 def why_not(text: str, error: Exception) -> str:
-    """Say why a condition could not be computed. For `h > 3 & g > 1`, which was meant to join two, say what to write."""
+    """Return why a condition could not be computed.
+
+    For `h > 3 & g > 1`, which was meant to join two conditions, return what to write.
+    """
     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     text = text.strip()
     compared = (one for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare) for one in node.comparators)

@@ -20,22 +20,23 @@ class Event:
     Attributes:
       site: the call site that fired.
       seq: the number of events of the run that arrived before this one.
-      occurrence: the number of firings of its site before this one in this run; all lanes of a `vmap` share it. Firings that
-        `--every` left out count if the program's text says how many they are. Firings of a muted site do not count.
+      occurrence: the number of firings of its site before this one in this run; all lanes of a `vmap` share it. Firings
+        that `--every` left out count if the program's text shows how many they are. Firings of a muted site do not
+        count.
       time_ns: nanoseconds since the run started.
       step: iteration of each loop around it, outermost first. In a loop that runs from the end (a backward pass, a
-        `scan(reverse=True)`) it is the index of the element, so the first iteration has the last index. Empty outside loops,
-        and if it is not known (XLA may move the call out of its loop, a branch of `cond`, a loop of unknown length). The axes
-        of the grid of an interpreted Pallas kernel are such loops.
+        `scan(reverse=True)`) it is the index of the element, so the first iteration has the last index. Empty outside
+        loops, and if it is not known (XLA may move the call out of its loop, a branch of `cond`, a loop of unknown
+        length). The axes of the grid of an interpreted Pallas kernel are such loops.
       mesh_coords: mesh axis -> coordinate of the device that fired (`shard_map`, `pmap`); empty elsewhere.
-      device: the name of the device, e.g. `cpu:2`. Empty outside `shard_map`, where one device fires for all, and if it is not
-        known.
+      device: the name of the device, e.g. `cpu:2`. Empty outside `shard_map`, where one device fires for all, and if it
+        is not known.
       lane: index over the `vmap` axes, outermost first; empty outside `vmap`.
       phantom: whether it fired only because `vmap` turned a `cond` into a `select` of all its branches, or let the
         finished lanes of a `while` run on. Without `vmap` the event would not exist.
       call: id of the call that dispatched it, see `Run.calls`; -1 if it is not known.
       values: the values as NumPy arrays, in the order of `site.values`.
-      tap: knows how to read the values.
+      tap: reads the values.
     """
 
     site: CallSite

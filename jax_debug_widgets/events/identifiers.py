@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 _ITEM = re.compile(r"\[(?=['*?]|\d+\])")
-"""The pattern of a key or an index in a glob, which is no choice of characters."""
+"""The pattern of a key or an index in a glob, as opposed to a set of characters."""
 
 
 def as_python_has(name: str) -> str:
@@ -16,6 +16,6 @@ def as_python_has(name: str) -> str:
 
 
 def is_like(name: str, pattern: str) -> bool:
-    """Return whether a glob pattern finds a name. A key or an index is meant as it is written: `g*['w']`, `layers[*].b`."""
+    """Return whether a glob pattern matches a name. A key or an index is taken literally: `g*['w']`, `layers[*].b`."""
     name, pattern = (text.replace('"', "'") for text in (name, pattern))
     return name == pattern or fnmatch.fnmatchcase(name, _ITEM.sub("[[]", pattern))

@@ -28,16 +28,17 @@ class Nesting:
       every: the program fires in one iteration of `every` (`--every`); 1 for all.
       one_of: one firing of `one_of` is recorded. If it is more than 1, counting firings does not give the iteration.
       axes: the mesh axes that it is mapped over.
-      devices: the name of the device at each coordinate of `axes`, as nested lists; None if it is not known.
+      devices: the name of the device at each coordinate of `axes`, as nested lists; None if unknown.
       stride, strided: for watched values: it fires in each `stride`-th iteration of loop `strided` of `loops`.
-      reverse: for each loop whether it runs from the end, as the backward pass of a forward loop does. Its step is still
-        counted from the start, so that forward and backward pass of an iteration have the same step.
+      reverse: for each loop whether it runs from the end, as the backward pass of a forward loop does. Its step is
+        still counted from the start, so that forward and backward pass of an iteration have the same step.
       replicas: the number of devices that run its program. With several and without `axes`, one device fires for all.
       groups: the number of groups of devices, told apart by `axes`, that fire once each; 0 if all devices fire.
       shuffled: whether counting does not give the iteration, because firings of several iterations come in any order.
-      lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost loop first, which is the
-        innermost `vmap`. The lanes then fire one after the other.
-      version: the version of a program that is only sometimes watched; a call runs one version. Empty for other programs.
+      lanewise: the lengths of the loops inside `loops` that JAX has made of `vmap` axes, outermost loop first, which is
+        the innermost `vmap`. The lanes then fire one after the other.
+      version: the version of a program that is only sometimes watched; a call runs one version. Empty for other
+        programs.
       in_parts: whether all devices fire without `axes`, each with its own part of the values (`partitioned=True`). The
         program's text does not say which device fires, nor how large its part is.
     """
@@ -72,7 +73,7 @@ class Nesting:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether a call may leave out some of its firings or all, so that counting them does not tell the call."""
+        """Whether a call may leave out some of its firings or all, so that counting them does not identify the call."""
         return (self.conditional or self.every > 1 or self.one_of > 1) and not self.hoisted
 
     @property
@@ -162,7 +163,7 @@ class Nesting:
         return np.ravel_multi_index(np.unravel_index(places, self.lanewise)[::-1], self.lanes)
 
     def lane(self, ordinal: int, *, is_told: bool = False) -> tuple[int, ...]:
-        """Return the lane of one firing, an index for each axis.
+        """Return the lane of one firing: an index for each axis.
 
         It is empty if it is not known, and if no lanes fire one after the other.
 

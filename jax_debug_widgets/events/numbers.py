@@ -49,7 +49,7 @@ def edges_of(low: float, high: float, bins: int) -> np.ndarray:
 
 
 def infinite(array: np.ndarray, meant: Sequence[str] = ()) -> np.ndarray:
-    """Return which numbers are infinite, without the kinds in `meant` (`posinf`, `neginf`), which are there on purpose."""
+    """Return which numbers are infinite, without the kinds in `meant` (`posinf`, `neginf`), which the program intends."""
     found = np.isinf(array)
     for name, is_such in (("posinf", np.isposinf), ("neginf", np.isneginf)):
         if name in meant:

@@ -7,7 +7,9 @@ import numpy as np
 _AXES = 3
 _CHANNELS = (3, 4)
 _LARGEST_TABLE = 8
-"""An array of floats with at most this number of rows or columns is not a picture, but eight positions in space, say."""
+"""An array of floats with at most this number of rows or columns is more likely a table, such as eight positions in
+space, than a picture.
+"""
 
 
 def is_picture(value: np.ndarray) -> bool:

@@ -44,8 +44,8 @@ class Watched:
     Attributes:
       name: the variable that it is assigned to, `logits`, `self.w`; its expression if it is never assigned.
       role: `value` for the value itself, `gradient` for its cotangent in a differentiated program.
-      shape, dtype: the type in the program, which includes `vmap` axes. The site has another type in a program that was traced
-        for other arguments.
+      shape, dtype: the type in the program, which includes `vmap` axes. The site has another type in a program that was
+        traced for other arguments.
       primitive: the primitive that computes it, `dot_general`; `argument` for an argument of its function.
       scope: the named scopes around it, `layer0/mlp`.
       lanes: sizes of the `vmap` axes, outermost first, if statistics of each lane are recorded too, after those of all.
@@ -55,15 +55,16 @@ class Watched:
       gradient: for a value, the id of the site of its gradient, if that came first.
       choice: the only expression through which it reaches the results of its body, if this may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
-      derivatives: for a gradient, the lines that may make it infinite or NaN if it is the first such gradient; empty if it is
-        only passed on.
-      again: `name` if this value was recorded before under the same name, in the iteration before or as an argument; `value`
-        if it was recorded under another name, nearer to the operation that makes it.
-      vmapped: sizes of the `vmap` axes, outermost first, if the site has the statistic `bad lane`, the first lane that is not
-        finite.
-      position: the numbers of the equations around it, each in its own program, outermost first, and of the one that makes
-        it (-1 for an argument). In a loop it ends with the outermost one. It tells what comes before a loop.
-      has_ended_lanes: whether its statistics count lanes that have left their vmapped `while`, because JAX computes them too.
+      derivatives: for a gradient, the lines that may make it infinite or NaN if it is the first such gradient; empty if
+        it is only passed on.
+      again: `name` if this value was recorded before under the same name, in the iteration before or as an argument;
+        `value` if it was recorded under another name, nearer to the operation that makes it.
+      vmapped: sizes of the `vmap` axes, outermost first, if the site has the statistic `bad lane`, the first lane that
+        is not finite.
+      position: the numbers of the equations around it, each in its own program, outermost first, and of the one that
+        makes it (-1 for an argument). In a loop it ends with the outermost one. It shows what comes before a loop.
+      has_ended_lanes: whether its statistics count lanes that have left their vmapped `while`, because JAX computes
+        them too.
       given_on: the names of the value as an argument of the next iteration of its loop.
       merges: for each of the site's values how the values of lanes that fire one by one are merged, see `merges_of`.
     """

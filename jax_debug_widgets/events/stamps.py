@@ -22,7 +22,7 @@ class Stamps:
     """Makes the stamps of the firings of one capture.
 
     Attributes:
-      tells: whether stamps contain the thread.
+      tells: whether stamps contain the thread's number.
       now: returns the stamp of this moment. With the thread it takes three times as long.
     """
 

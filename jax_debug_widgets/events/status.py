@@ -27,7 +27,8 @@ class Barrier:
     Attributes:
       pending: the calls with effects that have not happened, oldest first.
       waited: seconds from the return of the program until all effects had happened.
-      waits: the intervals in which somebody waited: begin and end (None: still waiting), in seconds since the run started.
+      waits: the intervals in which a thread waited: begin and end (None: still waiting), in seconds since the run
+        started.
     """
 
     state: BarrierState
@@ -111,9 +112,10 @@ class Status:
       lines: the lines at which the next run stops, `train.py:41`.
       when: the condition under which watched values are recorded, "" for always.
       cost: what watching is expected to cost, "" if nothing is watched.
-      apart: how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
-      checked: the checks that ran and found nothing, `oob, keys` or `All checks`; empty if the user asked for none, or there
-        are findings, or the run is not over.
+      apart: the number of compiled programs that belong to no call, such as un-jitted operations, and the seconds of
+        compilation.
+      checked: the checks that ran and found nothing, `oob, keys` or `All checks`; empty if the user asked for none, or
+        there are findings, or the run is not over.
     """
 
     state: RunState

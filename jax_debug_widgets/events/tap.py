@@ -194,7 +194,7 @@ class Tap:
         return tuple(int(array) for array in arrays[self.coordinates])
 
     def stands_for(self, columns: Sequence[Any], one_of: int | None) -> np.ndarray | int:
-        """Return how many firings of the user's program each recorded firing represents, as far as the program's text says it.
+        """Return how many firings of the user's program each recorded firing represents, as far as the program's text shows it.
 
         Args:
           columns: a column for each array that the tap handed over.

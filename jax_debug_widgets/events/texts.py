@@ -37,7 +37,7 @@ _MOST_DIGITS = 3
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """Says how to make a text from the values of an event.
+    """A recipe to make a text from the values of an event.
 
     Attributes:
       kind: `format` for a format with placeholders; `words` for values that follow the text; `call` for a callback with its

@@ -165,7 +165,7 @@ class JaxDebugMagics(Magics):
         options, code = parse(rest, echo_by_default=False)
         options = replace(options, watch=options.watch or Watch.of(True, every=options.every))
         found = self._given_to_captured(partial(verification_of, self._session), "verify", code, options)
-        if self._cells.has_panels():  # In a terminal the summary of the run has said it.
+        if self._cells.has_panels():  # In a terminal the summary of the run has reported it.
             print(f"jaxdebug: {found}")
         return found.result
 

@@ -63,7 +63,7 @@ class UncapturedCells:
         self._session.uncaptured.fire(equation, arrays)
 
     def _cell_begins(self) -> None:
-        self._depth += 1  # A cell may run others.
+        self._depth += 1  # A cell may run other cells.
         if self._depth == 1:
             self._context = contextvars.copy_context()
             self._run_before = self._session.current

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _VECTOR, _MATRIX, _IMAGE = 1, 2, 3
-"""The number of axes of each."""
+"""The numbers of axes of vectors, matrices and images."""
 
 
 def draw_array(name: str, value: np.ndarray, *, ax: Axes | None = None) -> Axes:

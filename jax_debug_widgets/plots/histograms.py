@@ -28,7 +28,7 @@ class Histograms:
       x: float64[n], the step of each event.
       edges: float64[bins + 1].
       counts: int64[n, bins].
-      odd: int64[n], how many elements of each event are NaN or infinite.
+      odd: int64[n], the number of elements of each event that are NaN or infinite.
       ticks: index of an edge -> its label; empty if the edges are labelled by their numbers.
     """
 
@@ -44,7 +44,7 @@ def draw_histograms(histograms: Histograms, kind: Kind, *, ax: Axes | None = Non
     """Draw histograms as the panel does.
 
     Args:
-      histograms: those of at least one event.
+      histograms: the histograms of at least one event.
       kind: `ridge` draws a hill for each of at most 30 events, the newest in front; `heat` a column for each event.
       ax: the axes to draw on; by default those of a new figure.
 

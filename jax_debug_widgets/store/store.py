@@ -89,7 +89,7 @@ class Store:
             self._take_in(batch, calls, executions, occurrences, ordinals)
 
     def begin_at(self, position: int, dropped: Mapping[int, int]) -> None:
-        """Begin at a position, before `restore`; `dropped` says how many events of each site came before: site id -> count."""
+        """Begin at a position, before `restore`; `dropped` is site id -> the number of the site's earlier events."""
         with self._lock:
             self._kept.count = self._kept.oldest = position
             self._tally.begin(dropped, position)

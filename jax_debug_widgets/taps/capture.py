@@ -81,11 +81,11 @@ class Capture:
     """Holds the taps of this process, the boxes that their recorders fill, and the gate that each firing passes.
 
     Attributes:
-      boxes: the firings of each capture that nobody has taken yet, by the number of the box (`Settings.box`).
-      lanes: knows which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
+      boxes: number of a box (`Settings.box`) -> the firings of a capture that were not taken yet.
+      lanes: records which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
       tells_lanes: whether a `Settings.watch` needs the lanes. The room `watch` sets it.
       lines_of: which variables to look up at which lines of a function that is traced. The room `watch` sets it.
-      breakpoint_recorder: makes the recorder of a breakpoint. Whoever can open a debugger sets it.
+      breakpoint_recorder: makes the recorder of a breakpoint. The session sets it.
     """
 
     def __init__(self, sites: SiteBook | None = None) -> None:
@@ -230,7 +230,7 @@ class Capture:
         return self.box(settings.box if settings else 0)
 
     def is_explaining(self) -> bool:
-        """Whether the current thread is inside `explaining`. What it runs there is run by this package."""
+        """Whether the current thread is inside `explaining`. Programs that run there are run by this package."""
         return self._callback_hooks.is_explaining()
 
     def bundle_recorder(self, bundle: Bundle) -> BundleRecorder:

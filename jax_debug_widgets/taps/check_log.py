@@ -1,6 +1,6 @@
 """Keep what the checks of a run have found.
 
-A checked program returns the hits among its results. The log reads these results when somebody asks for the hits, or when
+A checked program returns the hits among its results. The log reads these results when the hits are requested, or when
 many calls wait to be read.
 """
 

@@ -80,7 +80,7 @@ def make_tap(site: CallSite, equation: DebugCall, nesting: Nesting) -> Tap:
 
 
 def nesting_of(equation: DebugCall) -> Nesting:
-    """Make the `Nesting` of an equation from what `_jax` knows about it."""
+    """Make the `Nesting` of an equation from what `_jax` recorded of it."""
     return Nesting(
         loops=tuple(loop.length for loop in equation.loops if not loop.lanes),
         lanewise=tuple(loop.length or 0 for loop in equation.loops if loop.lanes),

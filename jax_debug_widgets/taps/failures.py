@@ -29,7 +29,7 @@ class Failures:
         self.functions: set[str] = set()
 
     def told_by(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
-        """Subscribe to the failures of these hooks; `watching` are the hooks that only serve watched values."""
+        """Subscribe to the failures of these hooks; the hooks in `watching` serve only watched values."""
         for one in hooks:
             one.failed = self._is_incomplete
         for one in watching:

@@ -51,7 +51,7 @@ class ResultCounts:
 
 
 class OutcomeBook:
-    """Holds the outcomes that nobody has taken yet, and the calls that are running. Safe from any thread.
+    """Holds the outcomes that were not taken yet, and the calls that are running. Safe from any thread.
 
     An outcome is what a call of a user's host function returned or raised, with its times.
     """

@@ -1,7 +1,7 @@
 """Make recorders, which programs call when their taps fire, and reporters, which read firings from a program's results.
 
-Recorders run on the program's own threads (the caller's, or XLA's), possibly millions of times. So they append to a list
-and return. Whoever empties the inbox does all other work.
+Recorders run on the program's own threads (the caller's, or XLA's), possibly millions of times. So they append to a
+list and return. The reader of the inbox does all other work.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _TRANSPOSED = re.compile(r"\btranspose\((?:\w+\()*jvp\(")
 """The pattern of the transposed part of a derivative; it does not match a user's scope called `transpose(w)`."""
 
 NameFile = Callable[[str], str]
-"""File as the interpreter knows it -> its name for people: `train.py`, or `In [7]` for a cell."""
+"""File as the interpreter names it -> its name for people: `train.py`, or `In [7]` for a cell."""
 
 
 def short_name(file: str) -> str:

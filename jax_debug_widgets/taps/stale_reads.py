@@ -61,7 +61,7 @@ class StaleReads:
         )
 
     def _by_name(self, changed: Sequence[ChangedName], function: str) -> StaleRead:
-        """Describe a program by the names that have changed, where its equations do not tell which of them matters."""
+        """Describe a program by the names that have changed, if its equations do not show which of them matters."""
         first = changed[0]
         file = first.code.co_filename
         names = tuple(dict.fromkeys(one.name for one in changed))

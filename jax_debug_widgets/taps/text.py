@@ -1,4 +1,4 @@
-"""Make the text that plain JAX would have written for a firing, byte for byte. It is made when somebody looks at the event."""
+"""Make the text that plain JAX would have written for a firing, byte for byte. It is made when the event is shown or read."""
 
 from __future__ import annotations
 

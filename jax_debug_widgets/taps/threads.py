@@ -21,7 +21,7 @@ Inherit = Callable[[], "Callable[[], AbstractContextManager[object]] | None"]
 
 
 class ThreadWatch(Replacing):
-    """Replaces `threading.Thread.start` and the `submit` of `ThreadPoolExecutor` while somebody captures."""
+    """Replaces `threading.Thread.start` and the `submit` of `ThreadPoolExecutor` while a capture is open."""
 
     def __init__(self, inherit: Inherit) -> None:
         super().__init__()

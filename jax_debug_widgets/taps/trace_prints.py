@@ -35,7 +35,7 @@ class Printed:
 
 
 class PrintWatch(Replacing):
-    """Replaces `builtins.print` while somebody captures. The replacement notes only prints of captured threads that trace."""
+    """Replaces `builtins.print` while a capture is open. The replacement notes only prints of captured threads that trace."""
 
     def __init__(self, captured_settings: Callable[[], Any]) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class UntakenFirings:
-    """Holds the firings and outcomes of one capture that nobody has taken yet."""
+    """Holds the firings and outcomes of one capture that were not taken yet."""
 
     def __init__(self, gate: Gate, sites: SiteBook) -> None:
         self.firings = Inbox()
@@ -38,7 +38,7 @@ class UntakenFirings:
         return batch.where(chosen)
 
     def discard(self) -> None:
-        """Drop all firings and outcomes: nobody will read them."""
+        """Drop all firings and outcomes, which will not be read."""
         self.firings.take()
         for kept in (self.outcomes.inbox, self.outcomes.staged, self.outcomes.notes, self.outcomes.stale):
             kept.clear()

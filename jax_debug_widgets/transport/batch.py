@@ -1,4 +1,4 @@
-"""Make the messages of events, sites, calls and status. `wire.py` and `run_messages.py` say what each field means."""
+"""Make the messages of events, sites, calls and status. `wire.py` and `run_messages.py` define the fields."""
 
 from __future__ import annotations
 

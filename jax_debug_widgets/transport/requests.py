@@ -26,7 +26,7 @@ Each request has `run` and `id`, which the answer repeats:
 
 The kernel refuses a request with a `stop` (its `id`) if that stop is not the open one:
 
-`here`     somebody sees the stop. Sent within 3 s of a `stop` message and then every 15 s (each minute in a hidden tab), else
+`here`     a page shows the stop. Sent within 3 s of a `stop` message and then every 15 s (each minute in a hidden tab), else
            the program goes on. `keep`: true removes the stop's time-out.
 `resume`   go on, `how`: `continue` to the next stop anywhere; `next`: to one at another site; `all`: stop no more in this
            run; `quit`: end the program; of `%jaxdebug step` also `step` (over), `into`, `out`, `line` (to `line`).

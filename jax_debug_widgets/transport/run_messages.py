@@ -168,8 +168,8 @@ class CallMessage(TypedDict):
 class BarrierMessage(TypedDict):
     """The effects barrier of a run. `state` is `off`, `idle`, `pending`, `drained`, `timeout` or `failed`.
 
-    `pending` names the calls with effects that have not happened. `waited` is in seconds. `waits` are the intervals in which
-    somebody waited: begin and end (None: still waiting), in seconds since the run started.
+    `pending` names the calls with effects that have not happened. `waited` is in seconds. `waits` are the intervals in
+    which a thread waited: begin and end (None: still waiting), in seconds since the run started.
     """
 
     state: str
@@ -230,18 +230,17 @@ class FirstNonFiniteMessage(TypedDict):
 class StatusMessage(TypedDict):
     """The run as a whole, see `events.Status`.
 
-    `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped`, `interrupted` or `loaded` (see `RunState`).
-    `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events a second over the last second.
-    `dropped` is the number of events that the store no longer holds; `dropped_by_site` is the same by site.
-    `paused`: the program is at a stop. `stoppable`: `pause` and `halt` would take effect at its next event.
-    `captured` is false if only its breakpoints are seen.
-    `commands` says how the browser's requests reach the kernel while a cell runs.
-    `added` are the names that the next run watches too. `lines` are the lines at which the next run stops.
-    `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings.
-    `processes` are the processes of a run of several. `copies`: site -> the site of another process with the same values.
-    `when` is the condition under which watched values are recorded. `cost`, one of `notes`, says what watching costs.
-    `checked` are the checks that ran and found nothing, in words.
-    `apart` is how many programs were compiled that are of no call, such as un-jitted operations, and in how many seconds.
+    `state` is `running`, `waiting` (for effects), `done`, `failed`, `stopped`, `interrupted` or `loaded` (see
+    `RunState`). `started` is in seconds since the epoch, `elapsed` in seconds, `rate` in events a second over the last
+    second. `dropped` is the number of events that the store no longer holds; `dropped_by_site` is the same by site.
+    `paused`: the program is at a stop. `stoppable`: `pause` and `halt` would take effect at its next event. `captured`
+    is false if only its breakpoints are seen. `commands` says how the browser's requests reach the kernel while a cell
+    runs. `added` are the names that the next run watches too. `lines` are the lines at which the next run stops.
+    `nonfinite` counts the NaN and infinite values in the streams. `findings` is the number of findings. `processes` are
+    the processes of a run of several. `copies`: site -> the site of another process with the same values. `when` is the
+    condition under which watched values are recorded. `cost`, one of `notes`, says what watching costs. `checked` are
+    the checks that ran and found nothing, in words. `apart` is the number of compiled programs that belong to no call,
+    such as un-jitted operations, and the seconds of compilation.
     """
 
     state: str

@@ -1,7 +1,8 @@
 """Find the values of a program by the names of its source, and choose which of them are watched.
 
-In:   what a person asks for; the bodies of programs that are about to be compiled.
-Out:  for each body what to compute of its variables, and the taps that take it. No edit of the user's code.
+In:   the user's options; the bodies of programs that are about to be compiled.
+Out:  for each body the computation from its variables, and the taps that take the results. The user's code is
+      not edited.
 May know: _jax, taps, events.   Must not know: store, transport, widgets, IPython.
 """
 

@@ -29,7 +29,7 @@ PARTS = ("panel", "views", "program", "lines", "runs")
 
 
 ENGINE = "engine"
-"""The way to an engine of ipyparallel: what the front end asks by itself waits there until no run goes on."""
+"""The `way` of an engine of ipyparallel: requests that the front end makes by itself wait there until no run goes on."""
 
 
 class PanelModel(anywidget.AnyWidget):

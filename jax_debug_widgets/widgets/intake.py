@@ -50,7 +50,7 @@ def way_of(kernel: Any) -> str:
 
 
 class Intake:
-    """Takes the messages of some comms before they reach the main thread, and handles them in its own thread.
+    """Receives the messages of some comms before they reach the main thread, and handles them in its own thread.
 
     Attributes:
       way: the channel by which they come, see `way_of`.

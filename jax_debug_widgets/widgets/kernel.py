@@ -31,7 +31,10 @@ def running_cell() -> int | None:
 
 
 def may_ask() -> bool:
-    """Whether the user can be asked for input. In a kernel, the client that runs the cell decides this (nbclient says no)."""
+    """Whether the user can be asked for input.
+
+    In a kernel, the client that runs the cell decides this (nbclient does not allow it).
+    """
     kernel = running_kernel()
     if kernel is not None:
         return bool(getattr(kernel, "_allow_stdin", True))

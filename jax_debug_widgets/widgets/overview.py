@@ -199,7 +199,10 @@ def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:
 
 
 def _band(line: GroupLine, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-    """Fill what lanes span, from the least to the greatest; each stretch of finite numbers by itself."""
+    """Fill the range that lanes span, from the least to the greatest number.
+
+    Each stretch of finite numbers is filled separately.
+    """
     finite = np.isfinite(low) & np.isfinite(high)
     edges = np.flatnonzero(np.diff(finite.astype(int), prepend=0, append=0)).reshape(-1, 2)
     pieces = []
@@ -215,7 +218,7 @@ def _heights(line: GroupLine) -> list[np.ndarray]:
 
 
 def _positive(line: GroupLine) -> GroupLine:
-    """Leave out what a logarithmic axis has no place for, as the panel does; all of it if nothing else is there."""
+    """Leave out the numbers that a logarithmic axis cannot show, as the panel does; keep all if none is positive."""
     chosen = np.flatnonzero(~(line.values <= 0))
     if not len(chosen):
         return line

@@ -33,7 +33,7 @@ class PrintLine:
 
 @dataclass(frozen=True)
 class LaneSpread:
-    """What the lanes of a `vmap` span at each step, where each has one number.
+    """The range of the lanes of a `vmap` at each step, where each lane has one number.
 
     Attributes:
       count, bad: the number of lanes, and how many of them are not finite at the last step.

@@ -100,7 +100,7 @@ def _finding(problem: Problem) -> str:
 
 
 def _coded(text: str) -> str:
-    """Escape a text, and write what stands between backticks as code."""
+    """Escape a text, and format text between backticks as code."""
     return _CODE.sub(rf'<code style="{_INLINE}">\1</code>', escape(text))
 
 
@@ -123,7 +123,7 @@ def _streams(snapshot: Snapshot) -> str:
 
 
 def _nothing(snapshot: Snapshot) -> str:
-    """Say why there are no lines."""
+    """Return why there are no lines."""
     if any(snapshot.counts.values()):
         return "No prints."
     return (

@@ -1,4 +1,4 @@
-"""Turn NumPy arrays from XLA into the `jax.Array`s that a user's callback expects, without waiting for XLA; and back.
+"""Convert NumPy arrays from XLA to the `jax.Array`s that a user's callback expects, without waiting for XLA; and back.
 
 `jax.device_put` of more than 100 KiB is queued on the thread pool that a blocked callback may be holding: with two
 devices plain `jax.debug.callback` hangs there. A host array aligned to 64 bytes is handed over as it is, without a
@@ -18,23 +18,23 @@ import numpy as np
 from jax_debug_widgets._jax.compat.private import config, core, xla_client
 
 _ALIGNMENT = 64
-"""Bytes; below it the CPU client copies."""
+"""The alignment in bytes below which the CPU client copies an array."""
 
 _QUEUED = 100 << 10
-"""Bytes; up to that the CPU client copies at once, above it on the pool."""
+"""The size in bytes up to which the CPU client copies at once, and above which it copies on the thread pool."""
 
 _NO_GUARD = nullcontext()
 
 
 def on_cpu(array: np.ndarray) -> Any:
-    """`array` as a `jax.Array` on the first local CPU device, where JAX puts the arguments of callbacks.
+    """Return `array` as a `jax.Array` on the first local CPU device, where JAX puts the arguments of callbacks.
 
     Raises:
       RuntimeError: no CPU backend.
     """
     device, sharding = cpu()
     host = array if array.nbytes <= _QUEUED else _aligned(array)
-    # To a user who guards against transfers this is what `jax.device_put` is in JAX's own callbacks: asked for.
+    # In JAX's own callbacks this is an explicit `jax.device_put`, which the user's transfer guard allows.
     is_guarded = config.transfer_guard_host_to_device.value not in (None, "allow")
     with config.explicit_device_put_scope() if is_guarded else _NO_GUARD:
         return xla_client.batched_device_put(_aval(array.shape, array.dtype), sharding, [host], [device], True)
@@ -47,7 +47,7 @@ def shown(array: np.ndarray) -> Any:
 
 
 def begin_to_read(arrays: Sequence[Any]) -> None:
-    """Have arrays that programs compute for us copied from their device, without waiting; see `read`."""
+    """Start to copy arrays that programs compute for us from their device, without waiting; see `read`."""
     with _may_read():
         for one in arrays:
             one.copy_to_host_async()
@@ -72,7 +72,7 @@ def unchanging(array: np.ndarray) -> np.ndarray:
 
 def _is_writable(array: np.ndarray) -> bool:
     memory: Any = array
-    while isinstance(memory, np.ndarray):  # What cannot be written itself may show a part of what can.
+    while isinstance(memory, np.ndarray):  # An array that is not writable may be a view of one that is.
         if memory.flags.writeable:
             return True
         memory = memory.base
@@ -86,25 +86,25 @@ def _aval(shape: tuple[int, ...], dtype: Any) -> Any:
 
 @functools.cache
 def cpu() -> tuple[Any, Any]:
-    """The device that callbacks see, and the sharding of an array on it."""
+    """Return the device that callbacks see, and the sharding of an array on it."""
     device = jax.local_devices(backend="cpu")[0]
     return device, jax.sharding.SingleDeviceSharding(device)
 
 
 @functools.cache
 def _device_apart() -> Any:
-    """A CPU device of a client of our own: its threads are free when a program's stand in callbacks."""
+    """Return a CPU device of a client of our own: its threads are free while those of a program wait in callbacks."""
     make = getattr(xla_client, "make_cpu_client", None)
     return cpu()[0] if make is None else make().devices()[0]
 
 
 def computing_apart() -> AbstractContextManager[Any]:
-    """A context in which JAX computes where no program of the user's runs."""
+    """Return a context in which JAX computes on a device that runs no program of the user."""
     return jax.default_device(_device_apart())
 
 
 def apart(tree: Any) -> Any:
-    """The CPU arrays in a pytree, without a copy, where `computing_apart` computes; everything else as it is.
+    """Move the CPU arrays in a pytree, without a copy, to the device of `computing_apart`; leave everything else as it is.
 
     A computation with an array of the program's own client would wait for its threads, which a stopped program holds.
     """
@@ -112,7 +112,7 @@ def apart(tree: Any) -> Any:
 
 
 def numbers_array(array: Any) -> Any:
-    """The array that holds the numbers of an array of PRNG keys; of any other array it is the array itself."""
+    """Return the array that holds the numbers of an array of PRNG keys; another array is returned as it is."""
     return getattr(array, "_base_array", array)
 
 
@@ -121,11 +121,11 @@ def _is_array(leaf: object) -> bool:
 
 
 def _apart(leaf: Any) -> Any:
-    # An array that is deleted ends the process when it is asked whether it is ready.
+    # Asking a deleted array whether it is ready ends the process.
     if not _is_array(leaf) or jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) or leaf.is_deleted():
         return leaf
     if len(leaf.devices()) > 1 or not leaf.is_ready() or any(d.platform != "cpu" for d in leaf.devices()):
-        return leaf  # Gathering it, and waiting for it, is done by the threads that stand.
+        return leaf  # The threads that would gather it, or compute it, are blocked at the stop.
     device = _device_apart()
     sharding = jax.sharding.SingleDeviceSharding(device)
     aval = core.ShapedArray(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)

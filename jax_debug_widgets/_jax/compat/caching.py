@@ -1,4 +1,4 @@
-"""Cache what is computed from JAX's programs, from functions' code, and from types of values."""
+"""Cache what is computed from JAX's programs, functions' code, and types of values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def cached(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def cached_fact(function: Callable[..., R]) -> Callable[..., R]:
-    """Cache as `cached` does what is the same in each of JAX's contexts; to compare contexts takes some microseconds."""
+    """Cache as `cached` does, for results that are the same in each of JAX's contexts.
+
+    Comparing contexts takes some microseconds.
+    """
     return _cached(function, lambda cache: cache(function, trace_context_in_key=False))
 
 
@@ -40,7 +43,7 @@ def _cached(function: Callable[..., R], made: Callable[[Any], Any]) -> Callable[
 
 
 _MOST = 2**14
-"""How many results of a function are kept: the newest ones."""
+"""The most results of a function that are kept; the oldest are dropped first."""
 
 
 def cached_by_identity(function: Callable[..., R], *, most: int = _MOST) -> Callable[..., R]:
@@ -48,8 +51,8 @@ def cached_by_identity(function: Callable[..., R], *, most: int = _MOST) -> Call
 
     The `most` newest results are kept.
 
-    Code objects hash and compare by their content, which takes the longer the longer the function is, and those of two files
-    may be equal. So do JAX's types of values.
+    Code objects, and JAX's types of values, hash and compare by their content. For a long function that takes long, and
+    code objects of two files may be equal.
     """
     known: dict[tuple[Any, ...], tuple[Any, R]] = {}
     lock = threading.RLock()
@@ -60,7 +63,7 @@ def cached_by_identity(function: Callable[..., R], *, most: int = _MOST) -> Call
         found = known.get(key)
         if found is None:
             found = one, function(one, *args)
-            with lock:  # Threads that trace at once: neither may let go of the oldest while the other looks for it.
+            with lock:  # Without it, two threads could try to drop the same oldest result.
                 known[key] = found
                 if len(known) > most:
                     del known[next(iter(known))]

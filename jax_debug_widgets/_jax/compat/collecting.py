@@ -1,4 +1,4 @@
-"""Switch Python's garbage collector off for a moment, or a part of it."""
+"""Switch Python's garbage collector off for a moment, completely or in part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """While many objects are made that all stay: the collector would look through all of JAX's objects for nothing."""
+    """Suspend garbage collection while many objects are made that all stay.
+
+    The collector would search all of JAX's objects in vain.
+    """
     is_on = gc.isenabled()
     gc.disable()
     try:
@@ -23,12 +26,12 @@ def without_collecting() -> Iterator[None]:
 _NEVER = 2**31 - 1
 _lock = threading.Lock()
 _usual: list[int] = []
-"""For each user of `without_full_collecting`: how many collections of newer objects come before one of all, outside it."""
+"""For each user of `without_full_collecting`: the number of collections of newer objects between two full ones before it."""
 
 
 @contextmanager
 def without_full_collecting() -> Iterator[None]:
-    """While programs are traced, which takes seconds: new objects are collected as usual, but not all objects there are."""
+    """Suspend full garbage collections while programs are traced, which takes seconds. New objects are collected as usual."""
     with _lock:
         new, newer, usual = gc.get_threshold()
         _usual.append(_usual[0] if _usual else usual)
@@ -39,5 +42,5 @@ def without_full_collecting() -> Iterator[None]:
         with _lock:
             new, newer, now = gc.get_threshold()
             usual = _usual.pop()
-            if not _usual and now == _NEVER:  # Else the user's code has set it.
+            if not _usual and now == _NEVER:  # Otherwise the user's code has set it meanwhile.
                 gc.set_threshold(new, newer, usual)

@@ -1,7 +1,7 @@
-"""Find out which features work with the installed JAX; for each that does not, give a sentence that says why.
+"""Find out which features work with the installed JAX; for each that does not, return a sentence with the reason.
 
-`NEEDED` says which names each feature needs. If JAX renames one of them, or calls it in another way, that feature is off and
-the others work. Without `CAPTURE` nothing is captured at all.
+`NEEDED` lists the names that each feature needs. If JAX renames one of them, or changes its parameters, that feature is off
+and the others work. Without `CAPTURE` nothing is captured at all.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ NEEDED: dict[str, dict[str, str]] = {
 }
 """Feature -> module (see `private`) -> the names of it that the feature needs.
 
-`A.b` is an attribute; `table[name]` the rule for the primitive of that name; `f:name` what is a variable or attribute in `f`.
-`f(a, b|c, *, d)` is a function that one of ours stands in for: its first parameters are these, and `d` is among the others.
+`A.b` is an attribute; `table[name]` is the rule for the primitive of that name; `f:name` is a variable or attribute in
+`f`. `f(a, b|c, *, d)` is a function that we replace: its first parameters are these, and `d` is among the others.
 """
 
 if versions.EXPLAINS_TRACES:
@@ -230,13 +230,13 @@ def available(feature: str) -> bool:
 
 
 def why_off(feature: str) -> str:
-    """The sentence that says why `feature` is off; empty where it is available."""
+    """Return the sentence that explains why `feature` is off; empty if it is available."""
     return missing().get(feature) or missing().get(CAPTURE, "")
 
 
 @functools.cache
 def missing() -> dict[str, str]:
-    """Feature -> why it is off in the installed JAX; empty when all work."""
+    """Map each feature that is off in the installed JAX to the reason; empty if all work."""
     reasons = {}
     for feature, names in NEEDED.items():
         absent = [one for module, text in names.items() for one in _absent(module, text)]
@@ -246,7 +246,10 @@ def missing() -> dict[str, str]:
 
 
 def names_of(text: str) -> Iterator[Mapping[str, str | None]]:
-    """The names in a text of `NEEDED`: of each the `path`, and if it has one the `key`, the `variable`, the `parameters`."""
+    """Yield the names in a text of `NEEDED`.
+
+    Each mapping has `path`, `key`, `variable` and `parameters`; those that the name does not have are None.
+    """
     yield from (found.groupdict() for found in _NAME.finditer(text))
 
 
@@ -261,7 +264,7 @@ def _exists(owner: Any, path: str, key: str | None, variable: str | None, parame
     target: Any = owner
     first, *inside = path.split(".")
     try:
-        if parameters is not None and not key:  # One of ours takes its place where JAX looks for it.
+        if parameters is not None and not key:  # A function of ours replaces it where JAX looks for it.
             target, first = private.place_of(owner, first)
         for part in (first, *inside):
             target = getattr(target, part)

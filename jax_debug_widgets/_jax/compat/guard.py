@@ -21,7 +21,7 @@ _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 class HookError(Exception):
-    """A function of ours has failed; the message says which, and how."""
+    """A function of ours has failed; the message names it and the error."""
 
 
 def guarded(
@@ -33,9 +33,9 @@ def guarded(
       ours: takes `theirs` and its arguments.
       theirs: JAX's function.
       told: called with each failure of ours.
-      begins: whether ours returns a function, which is then called without arguments for the result. The exceptions of that
-        function go to the user.
-      retries: whether theirs may be called twice, as it runs no function of the user's. If ours calls it with other
+      begins: whether ours returns a function, which is then called without arguments to get the result. The exceptions
+        of that function go to the user.
+      retries: whether theirs may be called twice, because it runs no user function. If ours calls it with other
         arguments and then fails, theirs is called again with the right ones.
     """
 
@@ -54,19 +54,19 @@ def guarded(
             else:
                 return given() if begins else given
             if call.has_ended and failure is call.error:
-                given = theirs(*args, **options)  # If this fails as well, it is JAX's own error.
+                given = theirs(*args, **options)  # If this fails as well, the error is JAX's own.
                 _tell(told, ours, failure, args)
                 return given
             _tell(told, ours, failure, args)
             return call.outcome() if stands else theirs(*args, **options)
         finally:
-            call.error = failure = None  # Their tracebacks hold this frame, and so the user's arrays.
+            call.error = failure = None  # Their tracebacks hold this frame, and with it the user's arrays.
 
     return hook
 
 
 def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
-    """Wrap a function of ours that replaces none of JAX's: if it fails, the wrapper returns None."""
+    """Wrap a function of ours that replaces no function of JAX: if it fails, the wrapper returns None."""
 
     @functools.wraps(ours)
     def hook(*args: Any, **options: Any) -> Any:
@@ -92,7 +92,7 @@ def _tell(told: Told, ours: Callable[..., Any], error: Exception, args: Sequence
 
 
 class _Call:
-    """A function of JAX's that remembers the outcome of its latest call.
+    """Wraps a function of JAX and keeps the outcome of its latest call.
 
     Attributes:
       has_ended: whether it was called.
@@ -129,7 +129,7 @@ class _Call:
 
 
 def _is_of_signal(error: Exception) -> bool:
-    """Whether a signal handler of the user's, as for a time limit, raised an exception while our code ran."""
+    """Whether a signal handler of the user, such as one for a time limit, raised an exception while our code ran."""
     handlers = filter(callable, map(signal.getsignal, signal.valid_signals()))
     codes = {getattr(one, "__code__", getattr(type(one).__call__, "__code__", None)) for one in handlers} - {None}
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))

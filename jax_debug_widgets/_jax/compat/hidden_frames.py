@@ -45,7 +45,7 @@ def show() -> None:
 def clean(error: BaseException) -> None:
     """Remove our frames from the text of an error: XLA writes the traceback of a callback's exception into it."""
     error.args = tuple(map(_without_ours, error.args))
-    for name, value in vars(error).items():  # Where newer versions of JAX keep it.
+    for name, value in vars(error).items():  # Newer versions of JAX keep the text in an attribute.
         setattr(error, name, _without_ours(value))
 
 

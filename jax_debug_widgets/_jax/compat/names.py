@@ -11,18 +11,18 @@ _IN_PMAP = ("_fun", "call_wrapped")
 
 
 def function_of(program: str) -> str:
-    """The name `f` of the function of a program, named `jit(f)` or `jit_f`, that this thread prepares or dispatches."""
+    """Return the name `f` of the function of a program, named `jit(f)` or `jit_f`, that this thread prepares or dispatches."""
     inside = program.removeprefix("jit(")
     return unwrapped(program.removeprefix("jit_") if inside == program else inside.removesuffix(")"))
 
 
 def unwrapped(name: str) -> str:
-    """The name of a function; if it is a wrapper of `jax.pmap`, the name of the user's function inside."""
+    """Return the name of a function; for a wrapper of `jax.pmap`, the name of the user's function inside."""
     return _pmapped_now() or name if name in _IN_PMAP else name
 
 
 def _pmapped_now() -> str:
-    """The user's function of the innermost call of a pmapped function that this thread is in; empty where it is in none."""
+    """Return the user's function of the innermost pmapped call that this thread is in; empty if it is in none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and "infer_params" not in frame.f_code.co_freevars:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Find the arguments of JAX's functions by name, as their positions differ between versions."""
+"""Find the arguments of JAX's functions by name, because their positions differ between versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def parameters_of(function: Any) -> tuple[str, ...]:
-    """The names of a function's parameters; also if JAX's C++ caches the function, which hides its signature."""
+    """Return the names of a function's parameters, also if JAX's C++ caches the function, which hides its signature."""
     function = inspect.unwrap(function) if callable(function) else None
     if type(function).__name__ == "WeakrefLRUCache":
         function = next((one for one in gc.get_referents(function) if _is_defined(one)), None)
@@ -21,11 +21,11 @@ def parameters_of(function: Any) -> tuple[str, ...]:
 
 
 def argument(name: str, parameters: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """An argument of a call.
+    """Return an argument of a call.
 
     Raises:
       ValueError: the function has no such parameter.
-      IndexError: there is none in this call.
+      IndexError: the call does not pass it.
     """
     return options[name] if name in options else args[parameters.index(name)]
 

@@ -1,6 +1,7 @@
-"""The places where functions of JAX are replaced: several of ours may be stacked there, and each can be removed alone.
+"""Manage the places where functions of JAX are replaced: several replacements may be stacked, and each can be removed alone.
 
-Captures overlap, in threads or because one is left before another that began inside it. So who comes first may leave first.
+Captures may overlap, in several threads, or because one ends before another that began inside it. So the first
+replacement may be the first to be removed.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ class FunctionPlace(Protocol):
 
     @property
     def key(self) -> tuple[int, Any]:
-        """What tells it from others, while it is referred to."""
+        """A key that identifies the place while it is referenced."""
         ...
 
     def read(self) -> Any:
-        """The object that is in the place."""
+        """Return the object in the place."""
         ...
 
     def write(self, value: Any) -> None:
-        """Put this there."""
+        """Put an object into the place."""
         ...
 
     def restoring(self) -> Callable[[], object]:
-        """Give a function that puts back what is there now."""
+        """Return a function that puts back the object that is in the place now."""
         ...
 
 
@@ -53,9 +54,9 @@ class AttributePlace:
         setattr(self.owner, self.name, value)
 
     def restoring(self) -> Callable[[], object]:
-        if self.name in vars(self.owner):  # What is read of a static or class method is its function.
+        if self.name in vars(self.owner):  # Reading a static or class method returns its function instead.
             return partial(self.write, vars(self.owner)[self.name])
-        return partial(delattr, self.owner, self.name)  # It is inherited.
+        return partial(delattr, self.owner, self.name)  # The attribute is inherited.
 
 
 class PropertyPlace(AttributePlace):
@@ -87,25 +88,26 @@ class ItemPlace:
 
 
 class Layer:
-    """One of ours in a place.
+    """One replacement in a place.
 
     Args:
-      place: where.
-      make: makes it, for what lies below it.
+      place: the place.
+      make: makes the replacement for the object below it.
     """
 
     def __init__(self, place: FunctionPlace, make: Callable[[Any], Any]) -> None:
         self._place, self._make = place, make
 
     def put_on_top(self) -> None:
-        """Replace what is there."""
+        """Replace the object in the place."""
         with _lock:
             self._below, self._restore = self._place.read(), self._place.restoring()
-            _layers.setdefault(self._place.key, []).append(self)  # First: an interrupt may come here.
+            # Append before writing, because an interrupt may come here.
+            _layers.setdefault(self._place.key, []).append(self)
             self._place.write(self._make(self._below))
 
     def take_out(self) -> None:
-        """Take it out, wherever it lies; nothing where it is not there."""
+        """Remove the replacement, wherever it is in the stack; do nothing if it is not there."""
         with _lock:
             layers = _layers.get(self._place.key, [])
             if self not in layers:
@@ -120,7 +122,10 @@ class Layer:
                 del _layers[self._place.key]
 
     def _join(self, above: Sequence[Layer]) -> None:
-        """Make those above anew, on what is below. Other threads call them meanwhile, so they are written at once."""
+        """Make the replacements above again, on top of the object below.
+
+        Each is written at once, because other threads call them.
+        """
         made, restore = self._below, self._restore
         for one in above:
             one._below, one._restore = made, restore
@@ -131,4 +136,4 @@ class Layer:
 
 
 _layers: dict[tuple[int, Any], list[Layer]] = {}
-"""The key of a place -> ours that lie there, the uppermost last."""
+"""The key of a place -> the replacements in it, the uppermost last."""

@@ -1,7 +1,8 @@
-"""Look up the names that we need of JAX's modules: at their first use, and by their public spelling where there is one.
+"""Look up the names that we need from JAX's modules at their first use, from a public module where there is one.
 
-No other module imports `jax._src` or `jaxlib`: they import these modules. A name that the installed JAX does not have raises
-`MissingNameError` where it is used, not where we are imported. `features` says which feature needs which names.
+No other module imports `jax._src` or `jaxlib`: they import these modules. A name that the installed JAX does not have
+raises `MissingNameError` where it is used, not where we are imported. `features` lists the names that each feature
+needs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jax.extend.core import Primitive
 
 
 class MissingNameError(AttributeError):
-    """The installed JAX does not have a name that we need of it."""
+    """The installed JAX does not have a name that we need."""
 
 
 class PrivateModule:
@@ -33,19 +34,19 @@ class PrivateModule:
 
 
 _LASTING = (type, Primitive, threading.local)
-"""Kinds of objects that are looked up once. A function may be replaced, so it is looked up each time."""
+"""The kinds of objects that are looked up once. A function may be replaced, so it is looked up each time."""
 
 
 def module(path: str) -> Any:
-    """The module itself.
+    """Return the module itself.
 
     Raises:
-      MissingNameError: there is none.
+      MissingNameError: the installed JAX has no such module.
     """
     package, _, name = path.rpartition(".")
     try:
         return importlib.import_module(path)
-    except ModuleNotFoundError:  # `jax._src.lib` has modules of jaxlib as its names.
+    except ModuleNotFoundError:  # `jax._src.lib` has modules of jaxlib as attributes.
         found = getattr(importlib.import_module(package), name, None)
     if found is None:
         raise MissingNameError(f"jax {jax.__version__} has no {path}")
@@ -53,12 +54,12 @@ def module(path: str) -> Any:
 
 
 def path_of(owner: PrivateModule) -> str:
-    """The dotted path of one of these modules in JAX."""
+    """Return the dotted path of one of these modules in JAX."""
     return owner._path
 
 
 def lookup(path: str, name: str) -> Any:
-    """Look up a name in a module of JAX's, in the public module if there is one.
+    """Look up a name in a module of JAX, or in a public module that has it.
 
     Raises:
       MissingNameError: the module has no such name.
@@ -70,22 +71,22 @@ def lookup(path: str, name: str) -> Any:
 
 
 def place_of(owner: Any, name: str) -> tuple[Any, str]:
-    """The object that has the attribute `name` in the installed JAX, and what the attribute is called there."""
+    """Return the object that has the attribute `name` in the installed JAX, and the attribute's name there."""
     return (module(owner._path), spelled(owner._path, name)) if isinstance(owner, PrivateModule) else (owner, name)
 
 
 @functools.cache
 def spelled(path: str, name: str) -> str:
-    """What the installed JAX calls `name` of a module: that, or the first of its other names that it has (`RENAMED`)."""
+    """Return the name that the installed JAX uses for `name` of a module: itself, or the first of `RENAMED` that exists."""
     others = RENAMED.get(path, {}).get(name, "").split()
     return next((one for one in (name, *others) if others and hasattr(module(path), one)), name)
 
 
 @functools.cache
 def _home(path: str, name: str) -> Any:
-    """The module that has this name, a public one where there is one; what is done at each use of a name must be quick."""
+    """Return the module that has this name, a public one if possible. Cached, because each use of a name calls it."""
     for public, names in PUBLIC.get(path, {}).items():
-        # Not by `getattr`: what is deprecated there warns.
+        # `getattr` would warn about deprecated names.
         if name in names.split() and vars(home := importlib.import_module(public)).get(name) is not None:
             return home
     return module(path)
@@ -126,13 +127,13 @@ PUBLIC = {
     },
     "jax._src.tree_util": {"jax.tree_util": "default_registry"},
 }
-"""Module -> public modules -> the names that these have, too, in all supported versions: some in 0.8 in `jax.core` only."""
+"""Module -> public modules -> the names that these have too, in all supported versions. In 0.8 some are in `jax.core` only."""
 
 
 RENAMED = {
     "jax._src.monitoring": {"unregister_event_duration_listener": "_unregister_event_duration_listener_by_callback"},
 }
-"""Module -> the name that we use -> what other supported versions of JAX call it."""
+"""Module -> the name that we use -> its names in other supported versions of JAX."""
 
 
 if TYPE_CHECKING:

@@ -12,14 +12,17 @@ from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.private import distributed, xla_bridge
 
 NUMBER, COUNT = "JDW_PROCESS", "JDW_PROCESSES"
-"""Environment variables of processes that JAX has not joined, such as engines: which of them this is, of how many."""
+"""Environment variables for processes that JAX has not joined, such as engines: the number of this process, and their count."""
 
 _EXISTS = "ALREADY_EXISTS"
 """The store's error message has this text if a key exists already."""
 
 
 def joined() -> int:
-    """How many processes run this job's programs, as far as JAX knows; asks for no backend, which the user may still choose."""
+    """Return how many processes run this job's programs, as far as JAX reports it.
+
+    It initializes no backend, because the user may still choose one.
+    """
     if not features.available(features.PROCESSES):
         return jax.process_count()
     state = distributed.global_state
@@ -28,18 +31,18 @@ def joined() -> int:
 
 
 def own_number() -> int:
-    """The number of this process in its job: JAX's, or what `JDW_PROCESS` says of processes that JAX has not joined."""
+    """Return the number of this process in its job: JAX's number, or `JDW_PROCESS` if JAX has not joined the processes."""
     own = distributed.global_state.process_id if features.available(features.PROCESSES) else jax.process_index()
     return own if joined() > 1 else _said(NUMBER, own)
 
 
 def recorded_together() -> int:
-    """How many processes record one run: those that JAX has joined, or as many as `JDW_PROCESSES` says."""
+    """Return how many processes record one run: those that JAX has joined, or `JDW_PROCESSES`."""
     return max(joined(), _said(COUNT, 1))
 
 
 def _said(variable: str, otherwise: int) -> int:
-    """A whole number in the environment."""
+    """Return the whole number in an environment variable; `otherwise` without one."""
     said = os.environ.get(variable, "")
     return int(said) if said.isdecimal() else otherwise
 
@@ -49,8 +52,9 @@ class ProcessShare:
     """The share of this process in a program that several processes run together.
 
     Attributes:
-      devices: how many of the program's devices belong to this process.
-      teller: the number of the process with the first device: it fires if one process fires for all; None: unknown.
+      devices: the number of the program's devices that belong to this process.
+      teller: the number of the process with the first device, which fires if one process fires for all; None if
+        unknown.
       is_teller: whether that is this process.
       is_of_all: whether the program runs on devices of all processes of the job.
     """
@@ -62,13 +66,13 @@ class ProcessShare:
 
 
 class SharedStore:
-    """JAX's coordination store: texts under keys, each set once, which all processes of the job read."""
+    """JAX's coordination store: texts under keys, each set once, which all processes of the job can read."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def put(self, key: str, text: str) -> None:
-        """Set a key; one that is there stays as it is."""
+        """Set a key; an existing key stays as it is."""
         try:
             self._client.key_value_set(key, text)
         except jax.errors.JaxRuntimeError as error:
@@ -76,7 +80,7 @@ class SharedStore:
                 raise
 
     def get(self, key: str) -> str | None:
-        """The value of a key; None if it is not set."""
+        """Return the value of a key; None if it is not set."""
         try:
             return self._client.key_value_try_get(key)
         except jax.errors.JaxRuntimeError:
@@ -90,12 +94,12 @@ class SharedStore:
             return None
 
     def remove(self, key: str) -> None:
-        """Forget a key."""
+        """Remove a key."""
         self._client.key_value_delete(key)
 
 
 def shared_store() -> SharedStore | None:
-    """The key-value store of this job; None if it has none, for example without `jax.distributed.initialize`."""
+    """Return the key-value store of this job; None without one, for example without `jax.distributed.initialize`."""
     is_known = features.available(features.PROCESSES)
     client = distributed.global_state.client if is_known else None
     return None if client is None else SharedStore(client)

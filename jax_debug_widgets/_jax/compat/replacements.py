@@ -1,6 +1,6 @@
-"""Replace functions of JAX by ours, and restore them: each of ours gets JAX's own as its first argument.
+"""Replace functions of JAX by ours, and restore them: each of ours gets the function of JAX as its first argument.
 
-If one of ours fails, JAX's own function runs instead (`guard`).
+If one of ours fails, the function of JAX runs instead (`guard`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.compat.private import batching, place_of
 
 
 class Replacing(ABC):
-    """Replacements of JAX's functions that are in place while they have users, who are counted: captures may overlap.
+    """Replaces functions of JAX while it has users. Users are counted, because captures may overlap.
 
     Attributes:
       failed: called with each failure of a function of ours.
@@ -33,7 +33,7 @@ class Replacing(ABC):
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Put our functions in place inside; when the last user leaves, JAX's own are restored."""
+        """Install our functions inside; when the last user leaves, JAX's own are restored."""
         try:
             with self._lock:
                 self._users += 1
@@ -51,30 +51,30 @@ class Replacing(ABC):
 
     @abstractmethod
     def _put_in(self, replace: Replacements) -> None:
-        """Replace JAX's functions, by the methods of `replace`."""
+        """Replace functions of JAX by the methods of `replace`."""
 
 
 class InPlace(partial[Any]):
-    """A function of ours that replaces one of JAX's, and pickles as that one."""
+    """A function of ours that replaces a function of JAX. It pickles as the replaced one."""
 
     theirs: Any = None
-    """JAX's function that it replaces."""
+    """The function of JAX that it replaces."""
     is_global = False
-    """Whether it replaces a function of a module, which pickle finds there by its name."""
+    """Whether it replaces a function of a module, which pickle finds by its name."""
 
     def __reduce__(self) -> Any:
         return vars(self)["__qualname__"] if self.is_global else (partial, (self.theirs,))
 
 
 class Replacements:
-    """Keeps how to undo the replacements of JAX's functions; calls `told` if a function of ours fails."""
+    """Records how to undo the replacements of JAX's functions; calls `told` if a function of ours fails."""
 
     def __init__(self, told: Told = lambda _name, _error, _args: None) -> None:
         self.told = told
         self._undo: list[Callable[[], object]] = []
 
     def undo(self) -> None:
-        """Take ours out again, the last replaced first; what others have replaced since stays in place."""
+        """Remove our functions, the last one first; what others have replaced since stays in place."""
         while self._undo:
             self._undo.pop()()
 
@@ -88,7 +88,7 @@ class Replacements:
         begins: bool = False,
         retries: bool = False,
     ) -> None:
-        """`owner.name(...)` becomes `ours(theirs, ...)`, see `guarded`, in the form that `wrap` gives it."""
+        """Make `owner.name(...)` call `ours(theirs, ...)`, see `guarded`; `wrap` wraps the function."""
         owner, name = place_of(owner, name)
         if wrap is None:
             wrap = _as_it_is if isinstance(owner, type) else InPlace
@@ -111,23 +111,23 @@ class Replacements:
         begins: bool = False,
         retries: bool = False,
     ) -> None:
-        """`table[key](...)` becomes `ours(theirs, ...)`, if there is one, see `guarded`."""
+        """Make `table[key](...)` call `ours(theirs, ...)`, if the table has the key, see `guarded`."""
         if key in table:
             make = partial(guarded, ours, told=self.told, begins=begins, retries=retries)
             self._replace(ItemPlace(table, key), make)
 
     def batcher(self, primitive: Any, ours: Callable[..., Any], *, begins: bool = False) -> None:
-        """The batching rule of `primitive` becomes `ours(theirs, operands, dims, **params)`, see `guarded`."""
+        """Make the batching rule of `primitive` call `ours(theirs, operands, dims, **params)`, see `guarded`."""
         fancy = batching.fancy_primitive_batchers
         table = fancy if primitive in fancy else batching.primitive_batchers
         self.item(table, primitive, partial(_batched, ours), begins=begins)
 
     def computed(self, owner: type, name: str, ours: Callable[..., Any]) -> None:
-        """The property `one.name` becomes `ours(theirs, one)`, see `guarded`."""
+        """Make the property `one.name` call `ours(theirs, one)`, see `guarded`."""
         self._replace(PropertyPlace(owner, name), lambda theirs: property(guarded(ours, theirs.fget, self.told)))
 
     def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a decorator that calls `ours(theirs, ...)`, see `guarded`, for JAX to put around a function that it makes."""
+        """Return a decorator that calls `ours(theirs, ...)`, see `guarded`; JAX applies it to a function that it makes."""
 
         def call(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
             return guarded(ours, theirs, self.told)(*args, **params)
@@ -135,7 +135,7 @@ class Replacements:
         return call
 
     def undone_by(self, undo: Callable[[], object]) -> None:
-        """Undo what was put in some other way."""
+        """Call `undo` too when the replacements are undone."""
         self._undo.append(undo)
 
     def _replace(self, place: FunctionPlace, make: Callable[[Any], Any]) -> None:
@@ -154,7 +154,7 @@ def _batched(ours: Callable[..., Any], theirs: Callable[..., Any], *args: Any, *
 
 
 class CachedFunction(InPlace):
-    """Replaces a cached function of JAX's, and passes on its methods, such as `cache_clear`."""
+    """Replaces a cached function of JAX, and passes on its methods, such as `cache_clear`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["theirs"], name)

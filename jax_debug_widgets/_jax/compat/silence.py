@@ -13,7 +13,7 @@ from jax_debug_widgets._jax.compat.private import debugging
 
 
 class _WithoutPrints:
-    """A stream that leaves out what `jax.debug.print` writes, in whichever thread it fires."""
+    """A stream that drops what `jax.debug.print` writes, in any thread."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Replace the program of what JAX has traced ahead of time."""
+"""Replace the program of a function that JAX has traced ahead of time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def with_program(traced: Any, program: Any) -> Any:
-    """Return a copy of what JAX has traced with another program, which has the same inputs and results."""
+    """Return a copy of a traced function with another program, which has the same inputs and results."""
     other = copy(traced)
     other._params = {**other._params, "jaxpr": program}
     if hasattr(other, "_lojax"):  # jax 0.10 keeps the lowered jaxpr here.

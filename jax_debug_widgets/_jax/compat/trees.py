@@ -1,6 +1,6 @@
-"""Flatten any tree of the user's, also one that contains itself, which JAX cannot flatten.
+"""Flatten any tree of the user, also one that contains itself, which JAX cannot flatten.
 
-JAX flattens in C++. An endless tree there uses up the recursion that Python allows, for good: all later calls fail. So a tree
+JAX flattens in C++. There an endless tree uses up Python's recursion limit permanently: all later calls fail. So a tree
 is opened node by node.
 """
 
@@ -17,17 +17,20 @@ from jax.core import Tracer
 from jax.tree_util import SequenceKey
 
 Path = tuple[Any, ...]
-"""JAX's keys, from the tree to one of its leaves."""
+"""JAX's keys on the way from the tree to one of its leaves."""
 
 _MOST, _DEEPEST = 10_000, 100
-"""How many nodes of a tree are looked at, and to which depth; a larger tree is taken for data."""
+"""The most nodes of a tree that are searched, and the greatest depth; a larger tree counts as data."""
 
 _WITHOUT_PARTS = (Tracer, jax.Array, np.ndarray, np.generic, type, ModuleType, FunctionType, MethodType)
 _PLAIN = frozenset({str, bytes, bool, int, float, complex, range})
 
 
 def leaves_with_paths(tree: Any, is_leaf: Callable[[Any], bool] = lambda _: False) -> list[tuple[Path, Any]]:
-    """The leaves of a tree, in JAX's order; where it contains itself each node is opened once, at the shortest path to it."""
+    """Return the leaves of a tree with their paths, in JAX's order.
+
+    If the tree contains itself, each node is opened once, at the shortest path to it.
+    """
     try:
         return list(_leaves(tree, is_leaf, once=False))
     except _EndlessError:
@@ -49,7 +52,7 @@ class _EndlessError(Exception):
 
 
 class _Node(NamedTuple):
-    """A part of a tree, how one gets there, and what it is inside of."""
+    """A part of a tree, the path to it, and the node around it; None for the whole tree."""
 
     value: Any
     path: Path
@@ -64,7 +67,7 @@ class _Node(NamedTuple):
 
 def _leaves(tree: Any, is_leaf: Callable[[Any], bool], *, once: bool) -> Iterator[tuple[Path, Any]]:
     waiting, count = deque([_Node(tree, (), None)]), 0
-    opened: dict[int, Any] = {}  # It keeps the nodes alive, so no other object has the same `id`.
+    opened: dict[int, Any] = {}  # The nodes are kept alive, so that no other object gets the same `id`.
     while waiting and count < _MOST:
         node, count = waiting.popleft(), count + 1
         parts = None if is_leaf(node.value) else _parts(node.value)
@@ -81,7 +84,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool], *, once: bool) -> Iterato
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]] | None:
-    """The parts of a node, each with its key; None for a leaf."""
+    """Return the parts of a node, each with its key; None for a leaf."""
     if type(value) in _PLAIN or isinstance(value, _WITHOUT_PARTS):
         return None
     if type(value) in (list, tuple):

@@ -18,7 +18,7 @@ _SIGNALS = [
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold back the signals that come in the body; their handlers, as installed now, run at its end.
+    """Hold back the signals that arrive in the body; their handlers, as installed now, run at its end.
 
     So the body is not left half done, and an exception of a handler is not taken for one of the body's.
     """
@@ -38,7 +38,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _handle(came: list[tuple[Callable[[int, FrameType | None], object], int, FrameType | None]]) -> None:
-    """Call each handler; where one raises, those of the others still run."""
+    """Call each handler; if one raises, the others still run."""
     if came:
         (handler, number, frame), *rest = came
         try:

@@ -1,4 +1,4 @@
-"""The differences between the supported JAX versions, in one place. The oldest is 0.8, the newest tried 0.12.0.1."""
+"""Handle the differences between the supported JAX versions. The oldest is 0.8, the newest tried 0.12.0.1."""
 
 from __future__ import annotations
 
@@ -24,33 +24,35 @@ TRACEBACKS_LEAVE_THEIR_PROGRAM = jax.__version_info__ < (0, 9)
 """Whether the traceback of an equation includes the callers of the jitted function, as before 0.9."""
 
 EXPLAINS_TRACES = jax.__version_info__ >= (0, 9)
-"""Whether one function of JAX explains each trace (`jax_explain_cache_misses`); 0.8 explains those of `jax.jit`, elsewhere."""
+"""Whether one function of JAX explains each trace (`jax_explain_cache_misses`); in 0.8 another function explains those
+of `jax.jit`.
+"""
 
 CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
-"""Whether a program that calls Python goes to JAX's persistent cache."""
+"""Whether JAX's persistent cache takes programs that call Python."""
 
 SHARD_MAP_KEEPS_FIRST = jax.__version_info__ < (0, 11, 1)
-"""Whether a `shard_map` that is differentiated gives what its backward pass needs before what it gives itself."""
+"""Whether the residuals of a differentiated `shard_map` come before its own results."""
 
 BATCHING = ("process_primitive", "process_call", "process_custom_jvp_call", "process_custom_vjp_call")
-"""The methods of `BatchTrace` that batch something; since 0.12 calls are primitives like all others, without the second."""
+"""The methods of `BatchTrace` that batch an operation; since 0.12 calls are ordinary primitives, and the second is missing."""
 
 CALLS = ("closed_call", "core_call", "eval_jaxpr")
 """The primitives that only run a program, in all JAX versions; 0.12 has the last one only."""
 
 PMAP_FILES = ("pmap.py", "linear_util.py")
-"""Where JAX defines what `jax.pmap` compiles: since 0.9 in a file of its own."""
+"""The files in which JAX defines what `jax.pmap` compiles: since 0.9 a separate one."""
 
 
 def values_in(args: tuple[Any, ...]) -> list[Any]:
-    """The values passed to a function of JAX's: before 0.10 as separate arguments, later in one `FlatTree`."""
-    # Since jax 0.12 it is of a class derived from that.
+    """Return the values passed to a function of JAX: before 0.10 they are separate arguments, later one `FlatTree`."""
+    # Since jax 0.12 the class is derived from `FlatTree`.
     is_tree = bool(args) and any(one.__name__ == "FlatTree" for one in type(args[0]).__mro__)
     return [*args[0]] if is_tree else [*args]
 
 
 def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
-    """Annotate an operation; since 0.10 the module's context is asked for as well."""
+    """Annotate an operation with a sharding; since 0.10 JAX needs the module's context too."""
     set_sharding: Any = mlir.set_sharding
     if next(iter(inspect.signature(set_sharding).parameters)) == "op":
         set_sharding(operation, sharding)
@@ -59,20 +61,20 @@ def set_sharding(module: Any, operation: Any, sharding: Any) -> None:
 
 
 def varying_like(value: Any, other: Any) -> Any:
-    """A value that is the same on all devices of a `shard_map`, as the type of `other` says that it varies over the mesh."""
+    """Return a replicated value with the type of one that varies over the same mesh axes as `other` in a `shard_map`."""
     axes = varying_over(other)
     return core.pvary(value, tuple(axes)) if axes else value
 
 
 def varying_over(aval: Any) -> frozenset[str]:
-    """The axes of the mesh over which a value in a `shard_map` varies, as its type says; since 0.10 of another name."""
+    """Return the mesh axes over which a value in a `shard_map` varies, by its type; 0.10 renamed the attribute."""
     if hasattr(aval, "vma"):
         return aval.vma
     return aval.manual_axis_type.varying if hasattr(aval, "manual_axis_type") else frozenset()
 
 
 def type_of(aval: Any) -> jax.ShapeDtypeStruct:
-    """Shape, dtype and over which axes of a mesh it varies."""
+    """Return the shape, the dtype, and the mesh axes over which a value varies."""
     if not varying_over(aval):
         return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
     name = "vma" if hasattr(aval, "vma") else "manual_axis_type"
@@ -81,7 +83,10 @@ def type_of(aval: Any) -> jax.ShapeDtypeStruct:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """How many operands of a `scan` its body only reads, and how many it carries; since 0.11 its parameters have trees."""
+    """Return how many operands of a `scan` its body only reads, and how many it carries.
+
+    Since 0.11 its parameters are trees.
+    """
     if "ft_in" in params:
         read, carried, _ = params["ft_in"].unpack()
         return len(read), len(carried)
@@ -91,9 +96,9 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 def more_of_scan(
     params: Mapping[str, Any], place: int, *, read: int = 0, carried: int = 0, sliced: int = 0
 ) -> dict[str, Any]:
-    """The parameters of a `scan` with more operands, each kind after its own, from position `place` on.
+    """Return the parameters of a `scan` with further operands of each kind, inserted at position `place`.
 
-    Before 0.10 it says of each operand whether it is linear.
+    Before 0.10 the parameters contain whether each operand is linear.
     """
     changed = dict(params)
     if "linear" in params:
@@ -111,7 +116,7 @@ def more_of_scan(
 
 @contextlib.contextmanager
 def callback_context(device: Any) -> Iterator[None]:
-    """The configuration in which JAX calls a debugging callback: this default device, and since 0.9 no mesh."""
+    """Set the configuration in which JAX calls a debugging callback: this default device, and since 0.9 no mesh."""
     with config.default_device(device):
         if not hasattr(sharding_impls, "_internal_use_concrete_mesh"):
             yield
@@ -124,12 +129,12 @@ def callback_context(device: Any) -> Iterator[None]:
 
 
 def emit_python_callback(*args: Any, returns_token: bool, **options: Any) -> Any:
-    """JAX's function of that name; since 0.9 it takes whether a token comes back."""
+    """Call JAX's function of this name; since 0.9 it takes whether a token is returned."""
     if "returns_token" in inspect.signature(jax_callback.emit_python_callback).parameters:
         options["returns_token"] = returns_token
     return jax_callback.emit_python_callback(*args, **options)
 
 
 def high_level(equation: Any) -> Any | None:
-    """The operation of an equation that runs one of JAX's high-level primitives, which jax 0.12 has (`jnp.nonzero`)."""
+    """Return the operation of an equation that runs one of jax 0.12's high-level primitives (`jnp.nonzero`); else None."""
     return equation.params.get("_prim") if equation.primitive.name == "call_hi_primitive" else None

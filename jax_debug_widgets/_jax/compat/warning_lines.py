@@ -1,4 +1,4 @@
-"""Show warnings of JAX's at the line where they are shown without us: our frames do not count for `stacklevel`."""
+"""Show JAX's warnings at the same line as without us: our frames do not count for `stacklevel`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 
 
 class WarningLines(Replacing):
-    """Replaces `warnings.warn`, as our replacements in JAX add frames between a warning and its caller."""
+    """Replaces `warnings.warn`, because our replacements in JAX add frames between a warning and its caller."""
 
     def _put_in(self, replace: Replacements) -> None:
         replace.attribute(warnings, "warn", self._warn)
@@ -28,12 +28,12 @@ class WarningLines(Replacing):
         *rest: Any,
         **others: Any,
     ) -> None:
-        # Counted from `theirs`, which stands above this frame.
+        # Count from `theirs`, which is above this frame.
         return theirs(message, category, 1 + _levels(sys._getframe(), stacklevel), *rest, **others)
 
 
 def _levels(begin: FrameType, stacklevel: int) -> int:
-    """The `stacklevel` from `begin` on that counts our frames, too."""
+    """Return the `stacklevel` counted from `begin` that includes our frames."""
     frame: FrameType | None = begin
     left = max(stacklevel, 1)
     for number in count(1):

@@ -23,7 +23,7 @@ _ENOUGH = 12
 
 @cached_by_identity
 def dedent_of(code: CodeType) -> int:
-    """Return how many columns the lines of the file are indented further than the code's positions say.
+    """Return how many columns the lines of the file are indented further than the code's positions indicate.
 
     Return 0 if that is unknown.
     """

@@ -64,7 +64,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
-    """An operand that tells whether an event is real, or fires only because of a `vmap` (see `phantoms`).
+    """An operand that shows whether an event is real, or fires only because of a `vmap` (see `phantoms`).
 
     Attributes:
       operand: the variable with the booleans: True for a real event.
@@ -105,21 +105,21 @@ class DebugCall:
     Attributes:
       frame, name_stack: its place in the user's source and in the program.
       shapes, dtypes: those of each operand, with leading `vmap` axes (see `lanes`).
-      in_tree, static: the structure of `(args, kwargs)`, and those leaves (by position) that are not arrays;
+      in_tree, static: the structure of `(args, kwargs)`, and position -> leaf for the leaves that are not arrays;
         `in_tree` is None if the structure is not found.
       loops: the loops around it, outermost first.
       conditional: whether it may be skipped: it is in a branch of `cond`.
       in_condition: whether it is in the condition of a `while`.
       steady: whether its operands are the same in all iterations of the innermost loop, so that XLA may hoist it.
       countable: whether a firing can hand over the iteration of each loop without preventing an optimization of XLA.
-      guard: the operand after the values that says whether an event is real; None if all are.
+      guard: the operand after the values that shows whether an event is real; None if all events are.
       hoisted: the lengths of the loops that JAX has moved it out of, outermost first (see `hoisting`).
       axes: the mesh axes over which it is mapped; each firing hands over its coordinates after all other values.
       devices: the name of the device at each of these coordinates, as nested lists; None if unknown.
       order: how many debugging equations stand before it in its program; -1 for un-jitted ones.
       callers: the user's frames outside `frame` in its program, innermost first.
       results: the types of what the user's function returns to the program, `float32[3]`; empty for debugging calls.
-      returns: shape and dtype of each of these results; None if JAX does not look at them.
+      returns: shape and dtype of each of these results; None if JAX does not check them.
       vmap_method: the `vmap_method` of a `pure_callback`.
       stop: the stop point of a breakpoint that our debugger may open.
       replicas: how many devices run the program.
@@ -127,14 +127,14 @@ class DebugCall:
       groups: how many groups of devices there are, if one device of each fires, see `Place.groups`.
       numbered: whether the last value of each firing is its number among the lanes that are called one by one.
       version: the version of the program that it is in, see `Place`; a call runs one version.
-      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and what the
-        program's text says of how often it fires is not known.
+      in_python: whether the loops are Python's (`python_loops`): each firing hands over their iterations, and the
+        program's text does not show how often it fires.
       format: the format string of a print; the callback's name otherwise.
       text: values `(args, kwargs)` -> the text that JAX would write, under `text_options`; None for callbacks.
       text_options: NumPy's print options when the program was traced, as items; empty if they do not matter.
       types: the type of each operand of an un-jitted equation; empty for compiled ones.
-      run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes
-        the print, logs, calls the user's callback.
+      run: operands (`jax.Array`s of one lane) -> None, does exactly what JAX does when the equation fires: writes the
+        print, logs, calls the user's callback.
     """
 
     kind: Kind
@@ -175,7 +175,7 @@ class DebugCall:
 
     @property
     def counted(self) -> bool:
-        """Whether each firing hands over the iteration of each loop, because counting firings would not tell it."""
+        """Whether each firing hands over the iteration of each loop, because counting firings would not give it."""
         told = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
         return self.in_python or (self.countable and not told)
 

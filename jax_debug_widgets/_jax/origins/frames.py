@@ -127,7 +127,7 @@ def frames_in_body(traceback: Any, jaxpr: Any, around: tuple[Frame, ...]) -> tup
     """Return the user frames of an equation in a body, without the frames `around` of the equation that runs the body.
 
     Before JAX 0.9, equations of the body have these frames, too, or those of another call for which it was traced. Then
-    the equations of a JAX function cannot be told from those of the functions that it calls, and are taken to be JAX's.
+    the equations of a JAX function cannot be told from those of the functions that it calls, and count as JAX's.
     """
     frames = frames_of(traceback)
     if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM or not around:

@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.origins.equation import Loop
 def has_printing_kernels(jaxpr: core.Jaxpr) -> bool:
     """Return whether an interpreted kernel in the program prints.
 
-    The program's own effects do not tell that.
+    The program's own effects do not show that.
     """
     return any(
         (_is_interpreted(equation) and has_debugging(equation.params["jaxpr"]))

@@ -4,7 +4,7 @@
 
 A program that JAX lowers has been batched, and nothing in it says which axes the batching has added. An equation keeps
 its place in the source through all transformations. So the axes are looked up by that place, the shape of the result,
-and the number of `vmap`s around the equation, which JAX's name stack tells.
+and the number of `vmap`s around the equation, which JAX's name stack contains.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LaneHooks(Replacing):
         return self._known((_place(traceback), shape), vmaps)
 
     def axes_inside(self, traceback: Any, shape: tuple[int, ...], vmaps: int, frame: Frame) -> Axes:
-        """Return the same for an equation in a function that the user's `frame` calls.
+        """Return the axes that are lanes, as `axes_of` does, for an equation in a function that the user's `frame` calls.
 
         JAX traces some of its functions once for all calls: the tracebacks of their equations have no user frame.
         """
@@ -53,7 +53,7 @@ class LaneHooks(Replacing):
             return ()
         if _place(traceback):
             return self.axes_of(traceback, shape, vmaps)
-        # JAX has also batched it only once: for calls other than the first, only facts about all calls are known.
+        # JAX has also batched it only once. For calls other than the first, only notes for all calls are used.
         traced = _Traced(traceback)
         return self._known(((traced, at), shape), vmaps) or self._known((traced, shape), vmaps)
 

@@ -1,4 +1,4 @@
-"""Tell the files of libraries from those that their user writes."""
+"""Distinguish the files of libraries from those that their user writes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 
 @functools.lru_cache(maxsize=4096)
 def is_library(file: str) -> bool:
-    """Whether a file is installed, or ours, as opposed to a notebook's cell or a file that its user writes."""
+    """Whether a file is installed or ours, and not a notebook's cell or a file that its user writes."""
     return is_installed(file) or file.startswith((_STANDARD_LIBRARY, FOLDER, "<frozen "))
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file is of an installed package."""
+    """Whether a file belongs to an installed package."""
     return bool(_INSTALLED.search(file))
 
 
 def is_of_python(file: str) -> bool:
-    """Whether a file is of Python's standard library, which installed packages may lie inside."""
+    """Whether a file belongs to Python's standard library. Its folder may contain that of installed packages."""
     return file.startswith(_STANDARD_LIBRARY) and not is_installed(file)

@@ -1,4 +1,4 @@
-"""Find the range of the source that an instruction of Python's is from."""
+"""Find the source range of a Python instruction."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.private import xla_client
 
 _FAR = 2**13
-"""The offset of an instruction from which on it is looked up in a list: Python reads a code's positions from its beginning."""
+"""From this offset on, an instruction is looked up in a cached list, because Python reads a code's positions from the
+beginning.
+"""
 
 
 def location_of(code: CodeType, offset: int) -> tuple[int, int, int, int]:
-    """Return line, column, last line and last column of an instruction; -1 for what is unknown."""
+    """Return line, column, last line and last column of an instruction; -1 for unknown ones."""
     if offset < _FAR:
         return xla_client.Traceback.code_addr2location(code, offset)
     line, end_line, column, end_column = (-1 if one is None else one for one in _positions_of(code)[offset // 2])

@@ -33,7 +33,7 @@ class VariableNote:
 
     Attributes:
       names: its names at each place.
-      times: when it got its first name at each place, as `Book.time_of` counts; 0 if that was when it was made.
+      times: when it got its first name at each place, as `Book.time_of` counts; 0 if it got it when it was made.
       of: for the tangent of a value, the note of the value; else None.
     """
 
@@ -43,7 +43,7 @@ class VariableNote:
 
     @property
     def value(self) -> VariableNote:
-        """The note of the value: this one, or for a tangent that of its value."""
+        """The note of the value: this note, or for a tangent the note of its value."""
         return self.of or self
 
     def add(self, place: NamePlace, name: str, time: int) -> None:

@@ -68,7 +68,7 @@ class Place:
 
     @property
     def numbers_tell(self) -> bool:
-        """Whether the number of a firing in its call tells the iteration of each loop.
+        """Whether the number of a firing in its call gives the iteration of each loop.
 
         It does if each loop has a known length, and no branch may be skipped.
         """
@@ -80,7 +80,7 @@ class Place:
         """The number of groups of devices that fire once each; 0 if all devices fire.
 
         There are groups if some axes are left to the compiler. JAX gathers the values of a group, and calls the host on
-        one of its devices. It does not say on which one.
+        one of its devices. JAX does not report on which one.
         """
         if self.mesh is None or len(self.axes) == len(self.mesh.axis_names):
             return 0

@@ -1,7 +1,7 @@
 """Find out whether a program is the forward pass of an un-jitted derivative, and how many results are its own.
 
-Such a program returns residuals for the backward pass after its own results, and does not say where they begin. JAX's
-function that made the program knows the number. Its frame is on Python's stack while the program is lowered.
+Such a program returns residuals for the backward pass after its own results, and does not contain where they begin.
+JAX's function that made the program knows the number. Its frame is on Python's stack while the program is lowered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def own_results_now() -> int | None:
 def is_differentiated_now() -> bool:
     """Return whether the program being lowered is the forward pass of an un-jitted derivative.
 
-    The program itself does not tell: the scope `jvp(...)` belongs to the call, and stays outside.
+    The program itself does not show it: the scope `jvp(...)` belongs to the call, and stays outside.
     """
     frames = _inside_of_tracing(sys._getframe())
     return any(

@@ -1,6 +1,6 @@
 """Change a program just before it is lowered: put taps where it prints, calls the host or computes a watched value.
 
-In:   jaxprs, with what `origins` tells of their equations.
+In:   jaxprs, with the origins of their equations.
 Out:  jaxprs with taps, and the lowering rules of these taps.
 May know: compat, origins, tracing.   Must not know: dispatch and executions.
 """

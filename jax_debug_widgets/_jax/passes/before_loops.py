@@ -54,20 +54,20 @@ _CHEAP = frozenset(
         "sub",
     }
 )
-"""Primitives that may be computed once more, before the loop."""
+"""Primitives that may be computed a second time, before the loop."""
 
 _MOST = 1 << 20
-"""Elements of all iterations together that are computed at once, where the loop is not given as many itself."""
+"""The most elements, over all iterations, that are computed at once, unless the loop's own operands have more."""
 
 
 def before_loop(
     scan: core.JaxprEqn, inner: core.Jaxpr, records: Sequence[Record], checks: Mapping[Any, Check], number: int
 ) -> tuple[list[core.JaxprEqn], list[Record], core.Jaxpr, list[Record]]:
-    """The equations of checks that are done before a `scan`, and their records; the body without them, and its records.
+    """Return the equations of checks before a `scan`, their records, the body without these checks, and its records.
 
     Args:
-      checks: the check of each row that is computed in the body itself.
-      number: that of the loop.
+      checks: row -> its check, for the rows that are computed in the body itself.
+      number: the number of the loop.
     """
     read, carried = versions.scan_counts(scan.params)
     operands = dict(zip(inner.invars, scan.invars, strict=True))
@@ -97,7 +97,10 @@ def before_loop(
 
 
 def _computing(inner: core.Jaxpr, operands: Sequence[Any], inputs: set[Any]) -> list[core.JaxprEqn] | None:
-    """The equations that compute these variables from some inputs of a loop; None where it takes others, or more."""
+    """Return the equations that compute these variables from inputs of a loop.
+
+    Return None if they need other variables or costly equations.
+    """
     wanted, steps = {one for one in operands if isinstance(one, core.Var)}, list[core.JaxprEqn]()
     for equation in reversed(inner.eqns):
         if not wanted.isdisjoint(equation.outvars):
@@ -110,18 +113,18 @@ def _computing(inner: core.Jaxpr, operands: Sequence[Any], inputs: set[Any]) -> 
 
 
 def _is_too_much(scan: core.JaxprEqn, steps: Sequence[core.JaxprEqn], given: Sequence[Any]) -> bool:
-    """Whether the values of all iterations would take much more memory than what the loop is given for each."""
+    """Whether the values of all iterations take much more memory than the loop's operands for all iterations."""
     computed = max((_size(one) for step in steps for one in step.outvars), default=0)
     return computed * scan.params["length"] > max(_MOST, 2 * scan.params["length"] * max(map(_size, given)))
 
 
 def _size(var: Any) -> int:
-    """How many elements a variable has."""
+    """Return the number of elements of a variable."""
     return var.aval.size
 
 
 def _numbers_of(program: core.Jaxpr, check: Check) -> Callable[..., Sequence[Any]]:
-    """The numbers of a check whose operands a program computes, as int32."""
+    """Return the function that computes the numbers of a check as int32; a program computes the check's operands."""
 
     def numbers(*arrays: Any) -> Sequence[Any]:
         found = check.compute(*jaxpr_as_fun(ClosedJaxpr(program, []))(*arrays))
@@ -131,7 +134,7 @@ def _numbers_of(program: core.Jaxpr, check: Check) -> Callable[..., Sequence[Any
 
 
 def _without(inner: core.Jaxpr, left: Sequence[Record]) -> core.Jaxpr:
-    """The body without equations of ours, which have no lines, whose rows are never read."""
+    """Return the body without the equations of checks whose rows are not read. These equations are ours and have no lines."""
     wanted, kept = {*inner.outvars, *(row for _, row in left)}, list[core.JaxprEqn]()
     for equation in reversed(inner.eqns):
         if equation.source_info.traceback is not None or not wanted.isdisjoint(equation.outvars):
@@ -141,14 +144,14 @@ def _without(inner: core.Jaxpr, left: Sequence[Record]) -> core.Jaxpr:
 
 
 def _first_row(numbers_of: Callable[..., Sequence[Any]], *arrays: Any, reverse: bool) -> Sequence[Any]:
-    """The row of the first iteration that has found something, with the count of all, and the iteration at its end."""
+    """Return the row of the first iteration with a fault: the count over all iterations, and at the end the iteration."""
     found, *others = numbers_of(*arrays)
     count = found.size
     places, worst = lax.iota(np.int32, count), np.int32(0 if reverse else count - 1)
     places = lax.select(lax.gt(found, lax.full_like(found, 0)), places, lax.full_like(places, worst))
     earlier = lax.max if reverse else lax.min
 
-    def both(one: Any, other: Any) -> Any:  # In one pass: of two XLA makes trees.
+    def both(one: Any, other: Any) -> Any:  # In one pass: XLA makes trees of two.
         return lax.add(one[0], other[0]), earlier(one[1], other[1])
 
     limited = lax.min(found, lax.full_like(found, (1 << 30) // count))

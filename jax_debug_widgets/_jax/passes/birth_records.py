@@ -1,6 +1,7 @@
 """Compute the record of a birth: how many elements of a result are not finite, and the first with its operands.
 
-A birth is an operation that makes the first NaN or infinity, see `births`. On a CPU with Numba, `births_native` computes it.
+A birth is an operation that makes the first NaN or infinity, see `births`. On a CPU with Numba, `births_native`
+computes the record.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, none
 from jax_debug_widgets._jax.passes.words import recorded_type, word_count, words_of
 
 _NUMBERS = 6
-"""How many int32 numbers a record has, at least."""
+"""The least number of int32 numbers in a record."""
 
 
 def record_of(elementwise: bool, natively: bool, *arrays: Any) -> Sequence[Any]:
-    """Compute the record of a result and its operands, int32: zeros if each element of the result is finite.
+    """Compute the record, int32[n], of a result and its operands: zeros if each element of the result is finite.
 
     Args:
-      natively: whether to do it by Numba where that is possible.
+      natively: whether to use Numba where that is possible.
     """
     compute = partial(_only_if_odd, elementwise)
     is_possible = natively and arrays[0].size > 1 and all(one.dtype == np.float32 for one in arrays)
@@ -41,7 +42,7 @@ def record_of(elementwise: bool, natively: bool, *arrays: Any) -> Sequence[Any]:
 
 
 def _only_if_odd(elementwise: bool, out: Any, *inputs: Any) -> Any:
-    """Compute the record only if an element of `out` is not finite; to find out costs one reduction."""
+    """Compute the record only if an element of `out` is not finite; the test costs one reduction."""
     look = _of_elements if elementwise else _of_arrays
     size = _size([out, *inputs] if elementwise else [out])
     if out.size == 1:
@@ -50,7 +51,7 @@ def _only_if_odd(elementwise: bool, out: Any, *inputs: Any) -> Any:
 
 
 def _native() -> Any:
-    """See `births_native`; None on other devices, without Numba, or with one that does not work here, and a warning."""
+    """Return `births_native`; None on other devices, without Numba, or, with a warning, if Numba does not work here."""
     what = "XLA finds where a NaN was born, which takes longer to compile"
     if jax.default_backend() != "cpu" or not importable("jax_debug_widgets._jax.passes.births_native", what):
         return None
@@ -60,7 +61,10 @@ def _native() -> Any:
 
 
 def _any_odd(array: Any) -> Any:
-    """Whether an element is not finite: less itself it is NaN, and so is the sum; XLA sums in half the time of an `or`."""
+    """Whether an element is not finite.
+
+    In that case the sum of `x - x` is NaN. XLA computes a sum in half the time of an `or`.
+    """
     if array.dtype.itemsize == 1:  # Not all one-byte types have infinities.
         return lax.reduce_or(odd(array), tuple(range(array.ndim)))
     return not_numbers(lax.reduce_sum(lax.sub(array, array), tuple(range(array.ndim))))
@@ -76,7 +80,7 @@ def _of_elements(out: Any, *inputs: Any) -> Any:
 
 
 def _births(out: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
-    """Two masks of the elements born there: from finite operands, and a NaN from infinite operands."""
+    """Return two masks: the elements that are not finite although their operands are, and NaNs from infinite operands."""
     finite = reduce(lax.bitwise_and, map(lax.is_finite, inputs))
     numbers = reduce(lax.bitwise_and, (lax.eq(one, one) for one in inputs))
     of_infinite = lax.bitwise_and(not_numbers(out), lax.bitwise_and(numbers, lax.bitwise_not(finite)))
@@ -93,13 +97,13 @@ def _of_arrays(out: Any, *inputs: Any) -> Any:
 
 
 def _together(*numbers: Any) -> Any:
-    """Concatenate the numbers of a record to an int32 array, padded with zeros."""
+    """Concatenate the numbers of a record to int32[n], padded with zeros."""
     each = [lax.reshape(number_of(one), (1,)) for one in numbers]
     return lax.concatenate([*each, np.zeros(max(0, _NUMBERS - len(each)), np.int32)], 0)
 
 
 def _size(numbers: Sequence[Any]) -> int:
-    """How many int32 numbers a record with these numbers has."""
+    """Return how many int32 numbers a record with these numbers has."""
     return max(_NUMBERS, 3 + sum(word_count(recorded_type(one.dtype)) for one in numbers))
 
 
@@ -108,10 +112,10 @@ def _words(numbers: Sequence[Any]) -> list[Any]:
 
 
 def _at(array: Any, position: Any) -> Any:
-    """The element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions.
+    """Return the element at a flat position, with shape (1,); `lax.dynamic_slice` would add code for negative positions.
 
-    XLA would move the reshape behind the slice, as an instruction with the name `dynamic-slice.N`. Its CPU compiler takes
-    that for JAX's `dynamic_slice.N`, and fails.
+    XLA would move the reshape behind the slice, as an instruction with the name `dynamic-slice.N`. Its CPU compiler
+    confuses this name with JAX's `dynamic_slice.N`, and fails.
     """
     flat = lax.reshape(array, (array.size,))
     if array.size == 1:

@@ -1,8 +1,8 @@
 """Find where a NaN or an infinity is born: an operation on finite numbers whose result is not finite (S11).
 
-Nearly all operations on a NaN give a NaN, so the place where one is seen says little. The operation that made the first NaN
-is the cause. An infinity that changes no result, such as the overflow inside of a sigmoid, is not reported.
-How the record of a birth is computed: `birth_records`.
+Nearly all operations on a NaN give a NaN, so the place where one is seen says little. The operation that made the first
+NaN is the cause. An infinity that changes no result, such as the overflow inside of a sigmoid, is not reported.
+`birth_records` computes the record of a birth.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _HANDS_ON = frozenset(
         "transpose",
     }
 )
-"""Primitives that only move, copy or select elements, or make finite ones: none is the birth of a NaN."""
+"""Primitives that only move, copy or select elements, or make finite ones: none of them can be the birth of a NaN."""
 
 _COLLECTIVES = frozenset(
     {
@@ -104,10 +104,10 @@ _ELEMENTWISE = frozenset(
         "reduce_precision", "rem", "rsqrt", "sin", "sinh", "sqrt", "square", "sub", "tan", "zeta",
     }
 )  # fmt: skip
-"""Primitives of whose result an element depends on the same element of each operand alone."""
+"""Primitives whose result has elements that each depend only on the operands' elements at the same position."""
 
 IS_INFINITE, HAS_NAN = 1, 2
-"""What an argument is that is not finite: see `nan_arguments`."""
+"""The kinds of non-finite arguments, see `nan_arguments`."""
 
 RESULTS, ARGUMENTS = "results", "arguments"
 """The names of the records of a program's results and of its arguments; for the latter see `nan_arguments`."""
@@ -126,8 +126,8 @@ class Birth:
       forward_too: whether its line is also in the forward pass.
       differentiated: whether its line is differentiated: then the equation may be a part of the derivative.
       beside: the primitives of the line's equations in the same body.
-      kinds: the `recorded_type` of each number that the record has: one of the result and, if the equation is elementwise, of
-        at most two operands, one of each.
+      kinds: the `recorded_type` of each number in the record: the result's and, if the equation is elementwise, those
+        of up to two operands.
       lanes: which axes of the result are lanes of a `vmap`.
     """
 
@@ -191,7 +191,7 @@ class Births:
         )
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
-        """See `Checker`: whether a result is not finite and no input is the reason."""
+        """See `Checker`: checks whether a result is not finite although no input is the reason."""
         read = [one for one in results if _is_real(one) and one.aval.size]
         given = [one for one in inputs if _is_real(one) and one.aval.size]
         if not read:
@@ -215,7 +215,7 @@ class Births:
         if not loud and not any(_is_nan(one) for one in births):
             return given
         roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == OF_FINITE]
-        if roots and _born(roots[0]) == OF_FINITE:  # Then infinities among the arguments are not the reason.
+        if roots and _born(roots[0]) == OF_FINITE:  # In this case infinities among the arguments are not the reason.
             given = [one for one in given if one[1][-1] == HAS_NAN]
         lines, told = (
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
@@ -224,16 +224,16 @@ class Births:
 
 
 def _is_worth_numba(body: BodyFacts) -> bool:
-    """Whether Numba is loaded, or takes less time to load than it saves: half a second."""
+    """Whether Numba is loaded, or would save more than the half second that it takes to load."""
     return "numba" in sys.modules or sum(option == "nonfinite" for option, _ in body.forward) >= _MANY
 
 
 _MANY = 5
-"""Ranges of the source; XLA compiles some 40 ms for an operation, and there are further ones in the backward pass."""
+"""The least number of source ranges for which Numba saves time: XLA takes some 40 ms to compile the check of an operation."""
 
 
 def _is_harmless(equation: Any) -> bool:
-    """Whether an operation keeps finite numbers finite, by its types or a constant: `0.9 * x`, `x + 1e-8`."""
+    """Whether an operation keeps finite numbers finite, because of its types or a constant: `0.9 * x`, `x + 1e-8`."""
     name, inputs = equation.primitive.name, equation.invars
     limits = jnp.finfo(equation.outvars[0].aval.dtype)
     if name == "convert_element_type":
@@ -253,14 +253,14 @@ def _is_harmless(equation: Any) -> bool:
 
 
 def name_of_solver(equation: Any) -> str:
-    """The name of the solver that an equation is, `cholesky` or `solve`; empty for other equations."""
+    """Return the name of the solver that an equation calls, `cholesky` or `solve`; empty for other equations."""
     name = equation.primitive.name
     called = equation.params.get("name") if name in ("jit", "pjit") else None
     return _SOLVERS.get(called or name, "")
 
 
 _SOLVERS = {"cholesky": "cholesky", "_cholesky": "cholesky", "custom_linear_solve": "solve"}
-"""Maps a primitive, or a jitted function of JAX's, to the name of its solver. A singular or non-positive matrix gives NaN."""
+"""Primitive, or jitted function of JAX -> the name of its solver. A singular or non-positive matrix gives NaN."""
 
 
 def _born(record: Any) -> int:

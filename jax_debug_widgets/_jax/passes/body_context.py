@@ -1,4 +1,4 @@
-"""The context of a body: the equation that runs it, and which of its inputs and results belong to a derivative."""
+"""Define the context of a body: the equation that runs it, and which of its inputs and results belong to a derivative."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ class BodyContext:
       cotangents: the operands that are cotangents.
       every, sampled_loop: only each `every`-th iteration of the loop `sampled_loop` around the body is watched.
       switched: whether a switch beside the values selects these iterations, rather than two bodies of the loop.
-      call_of: one of so many calls of the program is watched.
+      call_of: one of `call_of` calls of the program is watched.
       replicas: how many devices run the program.
       tangents: the operands that are tangents, computed beside the values, with the frames that asked for each; see
         `tangents_in`.
       pushed: whether an equation that pushes tangents runs the body.
-      moved: whether JAX has moved the body's equations to another place than the source's: out of a loop, as the part of a
-        jitted function that does not depend on the iteration, or into the function that `jax.linearize` returns.
-      is_pass: whether the whole program is the forward or the backward pass of a derivative; the other pass is a program, too.
-      derived: whether the whole program belongs to a derivative, and it is unknown which results the program itself uses.
+      moved: whether JAX has moved the body's equations to another place than the source's: out of a loop, as the part
+        of a jitted function that does not depend on the iteration, or into the function that `jax.linearize` returns.
+      is_pass: whether the whole program is the forward or the backward pass of a derivative; the other pass is a
+        program, too.
+      derived: whether the whole program belongs to a derivative, and it is unknown which results the program itself
+        uses.
       given: for a whole program jitted by a library, the arguments of the library's call.
-      meant: the program's variables that may have infinities on purpose, see `meant_infinities`.
-      outer: for a body run by a backward rule or a transposed `jax.checkpoint`: whether each derivative around it, except
-        the one that runs the rule, has transposed it; None: the name stack says it.
-      path: the operations of the equations around the body, outermost first; equal in the forward and the backward pass.
+      meant: the program's variables with intended infinities, see `meant_infinities`.
+      outer: for a body run by a backward rule or a transposed `jax.checkpoint`: whether each derivative around it,
+        except the one that runs the rule, has transposed it; None if the name stack shows it.
+      path: the operations of the equations around the body, outermost first; equal in the forward and the backward
+        pass.
       position: the numbers of the equations around the body, each in its own body, outermost first. It ends with the
         outermost loop.
     """
@@ -68,10 +71,10 @@ class BodyContext:
 
 
 def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted: bool, own: int | None) -> BodyContext:
-    """Make the context of a whole program. Un-jitted, `jax.grad(f)` of a jitted `f` runs two: forward and transposed.
+    """Make the context of a whole program. An un-jitted `jax.grad(f)` of a jitted `f` runs two: forward and transposed.
 
     Args:
-      own: how many of its first results go to its caller; the others are kept for the backward pass. None: unknown.
+      own: how many of its first results go to its caller; the others are residuals. None if unknown.
     """
     stack = str(place.stack)
     cotangents: frozenset[int] = frozenset()
@@ -94,9 +97,10 @@ def around_program(jaxpr: core.Jaxpr, place: Place, replicas: int, *, is_jitted:
 
 
 def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
-    """The inputs of a transposed jitted function that are cotangents: the last ones.
+    """Return the inputs of a transposed jitted function that are cotangents: the last ones.
 
-    Each result depends on a cotangent. So the first one is the smallest, over all results, of the last input that it needs.
+    Each result depends on a cotangent. So the first cotangent is the minimum, over all results, of the last input that
+    the result needs.
     """
     last: dict[Any, int] = {variable: number for number, variable in enumerate(jaxpr.invars)}
     for equation in jaxpr.eqns:
@@ -108,9 +112,9 @@ def _cotangents(jaxpr: core.Jaxpr) -> frozenset[int]:
 
 
 def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
-    """The inputs that are cotangents, of a program that is one transposed `scan`, as un-jitted `jax.grad` makes it.
+    """Return the inputs that are cotangents, of a program that is one transposed `scan`, as un-jitted `jax.grad` makes it.
 
-    These are its carried values, and the fewest first `xs` for which all its results are linear in the cotangents.
+    These are the carried values, and as few of the first `xs` as make all results linear in the cotangents.
     """
     if not (stack.startswith("transpose(") and [one.primitive.name for one in jaxpr.eqns] == ["scan"]):
         return frozenset()
@@ -123,7 +127,7 @@ def _cotangents_of_scan(jaxpr: core.Jaxpr, stack: str) -> frozenset[int]:
 
 
 def _is_linear(jaxpr: core.Jaxpr, operands: Sequence[Any]) -> bool:
-    """Whether each result, and each term of a sum of cotangents, comes from one of these operands, or is a constant."""
+    """Whether each result, and each term of a sum of cotangents, is computed from one of these operands, or is a constant."""
     linear = set(operands)
 
     def is_linear(atom: Any) -> bool:

@@ -1,8 +1,8 @@
 """Describe and tap the equations of `pure_callback`, `io_callback` and `inspect_array_sharding`.
 
 A tapped callback is the same custom call, with the same flags, at the same place of the program: XLA removes, hoists
-and merges it as it would JAX's own. Only its host function is ours: it passes the operands to the user's function without
-the wait of JAX's own (see `arrays`), and records the call.
+and merges it as it would JAX's own. Only its host function is ours: it passes the operands to the user's function
+without JAX's wait (see `arrays`), and records the call.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 pure_tap_p = jax_core.Primitive("pure_callback")
 io_tap_p = jax_core.Primitive("io_callback")
 pure_tap_p.multiple_results = io_tap_p.multiple_results = True
-"""The primitives of tapped callbacks: JAX's parameters and `record`. They have JAX's names, as XLA's metadata quotes these."""
+"""The primitives of tapped callbacks: JAX's parameters and `record`. They have JAX's names, because XLA's metadata
+contains them.
+"""
 
 
 @functools.cache
 def taps_of_callbacks() -> Mapping[Any, Any]:
-    """Maps JAX's primitives that call user functions for results to the primitives of tapped callbacks."""
+    """Map JAX's primitives that call user functions for results to the primitives of tapped callbacks."""
     if not features.available(features.CALLBACKS):
         return {}
     return {jax_callback.pure_callback_p: pure_tap_p, jax_callback.io_callback_p: io_tap_p}
@@ -44,7 +46,7 @@ def taps_of_callbacks() -> Mapping[Any, Any]:
 def describe_pure(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> DebugCall:
-    """The equation of a `pure_callback` primitive with these parameters."""
+    """Describe the equation of a `pure_callback` primitive with these parameters."""
     kind: Kind = "breakpoint" if is_breakpoint(params["callback"].callback_func) else "pure"
     return _describe(kind, False, jax_callback.pure_callback_impl, params, frame, name_stack, avals, lanes)
 
@@ -52,14 +54,14 @@ def describe_pure(
 def describe_io(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> DebugCall:
-    """The equation of an `io_callback` primitive with these parameters."""
+    """Describe the equation of an `io_callback` primitive with these parameters."""
     return _describe("io", params["ordered"], jax_callback.io_callback_impl, params, frame, name_stack, avals, lanes)
 
 
 def describe_sharding(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> DebugCall:
-    """The equation of an `inspect_sharding` primitive; its user function is called once, by the compiler."""
+    """Describe the equation of an `inspect_sharding` primitive; its user function is called once, by the compiler."""
     del avals, lanes
     return DebugCall(
         kind="sharding",
@@ -111,7 +113,7 @@ def _describe(
 
 @functools.cache
 def callback_readers() -> Mapping[Any, Callable[..., DebugCall]]:
-    """Maps JAX's primitives that call user functions on the host, debugging prints apart, to functions that describe them."""
+    """Map JAX's primitives that call user functions on the host, except debugging prints, to functions that describe them."""
     if not features.available(features.CALLBACKS):
         return {}
     return {
@@ -122,7 +124,7 @@ def callback_readers() -> Mapping[Any, Callable[..., DebugCall]]:
 
 
 def inspections() -> tuple[Any, ...]:
-    """JAX's primitive of `jax.debug.inspect_array_sharding`, if we know it."""
+    """Return JAX's primitive of `jax.debug.inspect_array_sharding`; empty if it is unknown."""
     return (debugging.inspect_sharding_p,) if features.available(features.CALLBACKS) else ()
 
 
@@ -132,7 +134,7 @@ class LanewiseCallback:
 
     Attributes:
       plain: JAX's `_FlatCallback`.
-      axes: how many of the innermost loops are over lanes.
+      axes: the number of innermost loops over lanes.
     """
 
     plain: Any
@@ -140,12 +142,12 @@ class LanewiseCallback:
 
     @property
     def callback_func(self) -> Callable[..., Any]:
-        """The user's function."""
+        """Return the user's function."""
         return self.plain.callback_func
 
     @property
     def in_tree(self) -> Any:
-        """The structure of its arguments."""
+        """Return the structure of its arguments."""
         return self.plain.in_tree
 
     def __call__(self, *operands: Any) -> Any:
@@ -153,7 +155,7 @@ class LanewiseCallback:
 
 
 def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a callback that is about to be batched; they record whether JAX makes a loop over its lanes."""
+    """Return the parameters of a callback that is about to be batched; they record whether JAX makes a loop over its lanes."""
     callback = params["callback"]
     if params.get("vmap_method", "sequential") not in ("sequential", "sequential_unrolled"):
         return dict(params)
@@ -161,13 +163,13 @@ def lanewise(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_lanes(params: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """The parameters of a callback that runs un-jitted, in a call of its own for each lane; how many loops are of lanes."""
+    """Return the parameters of an un-jitted callback, which runs once for each lane, and the number of loops over lanes."""
     callback = params["callback"]
     return {**params, "callback": _plain(callback)}, _axes_of(callback)
 
 
 def by_lane(params: Mapping[str, Any], loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    """The loops around a callback, with those over lanes marked."""
+    """Return the loops around a callback, with those over lanes marked."""
     steps = len(loops) - _axes_of(params.get("callback"))
     return (*loops[:steps], *(replace(loop, lanes=True) for loop in loops[steps:]))
 
@@ -182,7 +184,7 @@ def _axes_of(callback: object) -> int:
 
 @cached_fact
 def has_callbacks(jaxpr: core.Jaxpr) -> bool:
-    """Whether the program, or one inside it, calls back to the host for a result: these need not have an effect."""
+    """Whether the program, or one inside it, calls the host for a result: such calls need not have an effect."""
     return any(
         untapped(equation).primitive in callback_readers()
         or any(map(has_callbacks, core.jaxprs_in_params(equation.params)))
@@ -204,7 +206,7 @@ class UnjittedCall:
 
 
 def untapped(equation: core.JaxprEqn) -> core.JaxprEqn:
-    """The equation with JAX's own primitive, if it is one that `CallbackHooks` bound un-jitted."""
+    """Return the equation with JAX's own primitive, if `CallbackHooks` bound it un-jitted; else unchanged."""
     for primitive, tap in taps_of_callbacks().items():
         if equation.primitive is tap:
             params = dict(equation.params)
@@ -214,7 +216,7 @@ def untapped(equation: core.JaxprEqn) -> core.JaxprEqn:
 
 
 def python_loops(equation: core.JaxprEqn) -> tuple[tuple[Loop, ...], tuple[Any, ...]]:
-    """The loops of Python's around one that `CallbackHooks` bound un-jitted, and the variables that hold their iterations."""
+    """Return the Python loops around an un-jitted equation of `CallbackHooks`, and the variables that hold their iterations."""
     loops = equation.params["at"].loops
     return loops, tuple(equation.invars[len(equation.invars) - len(loops) :])
 

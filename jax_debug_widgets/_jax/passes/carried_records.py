@@ -1,7 +1,7 @@
-"""Carry the records of checks through a loop: as rows, or each number apart.
+"""Carry the records of checks through a loop: as rows, or each number separately.
 
 XLA compiles a row as fast as one number, and runs it in one kernel. A loop of single numbers, which XLA compiles to few
-kernels, takes twice as long with a row, and a third longer with the row's numbers apart.
+kernels, takes twice as long with a row, and a third longer with the row's numbers carried separately.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from jax_debug_widgets._jax.passes.operands import new_number
 from jax_debug_widgets._jax.passes.record_rows import merged, merged_numbers, row_of
 
 _FEW = 4
-"""Up to so many records of a loop have their numbers apart."""
+"""The most records of a loop whose numbers are carried separately."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What a loop carries for a record.
+    """The equations and variables by which a loop carries a record.
 
     Attributes:
       first: the equations before the loop.
-      begin: what it is given.
-      before: what an iteration is given.
-      also: the equations in its body.
-      after: what an iteration gives.
-      given: what the loop gives.
-      behind: the equations behind the loop.
-      row: the variable of the row, behind the loop.
+      begin: the operands of the loop.
+      before: the inputs of an iteration.
+      also: the equations in the loop's body.
+      after: the results of an iteration.
+      given: the results of the loop.
+      behind: the equations after the loop.
+      row: the variable of the row, after the loop.
     """
 
     first: Sequence[core.JaxprEqn]
@@ -49,7 +49,7 @@ class Carried:
 
 
 def is_carried_apart(body: core.Jaxpr, records: Sequence[Record]) -> bool:
-    """Whether the numbers of a loop's records are carried apart: on a CPU, where its body computes single numbers only."""
+    """Whether the numbers of a loop's records are carried separately: on a CPU, if its body computes single numbers only."""
     return (
         len(records) <= _FEW
         and jax.default_backend() == "cpu"
@@ -63,11 +63,11 @@ def _is_local(row: Any) -> bool:
 
 
 def carrying(records: Sequence[Record], step: Any, *, apart: bool) -> list[Carried]:
-    """What a loop carries for each of its records.
+    """Return what a loop carries for each of its records.
 
     Args:
-      step: the variable in its body that has the iteration.
-      apart: whether their numbers are carried apart.
+      step: the variable of the loop's body that holds the iteration.
+      apart: whether their numbers are carried separately.
     """
     carry: Callable[[Any, Any], Carried] = _numbers if apart else _row
     return [carry(row, step) for _, row in records]

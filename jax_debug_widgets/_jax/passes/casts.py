@@ -32,7 +32,7 @@ class Cast:
 
 
 class Casts:
-    """See `Checker`. The record: how many do not fit, the position of the first, its words (`words_of`)."""
+    """See `Checker`. The record: how many numbers do not fit, the position of the first, its words (`words_of`)."""
 
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
@@ -66,7 +66,7 @@ class Casts:
 
         def compute(array: Any) -> Sequence[Any]:
             wide = array if array.dtype == np.float64 else lax.convert_element_type(array, np.float32)
-            # Casting cuts off what is behind the point.
+            # A cast drops the fraction.
             least, below = wide.dtype.type(info.min), wide.dtype.type(info.min - 1)
             below = (
                 lax.lt(wide, lax.full_like(wide, least)) if least == below else lax.le(wide, lax.full_like(wide, below))
@@ -79,15 +79,15 @@ class Casts:
         return Check(facts, [operand], compute)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """See `Checker`: nothing."""
+        """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:
-        """See `Checker`: each of its own."""
+        """See `Checker`: all records are reported."""
         return records
 
 
 def _are_bits(operand: Any, body: BodyFacts) -> bool:
-    """Whether an unsigned integer was just made of bits, as hashes are: that the lowest ones stay is meant."""
+    """Whether an unsigned integer was just made of bits, as in hashes: keeping only the lowest bits is then intended."""
     made = equation_of(operand, body.definitions) if jnp.issubdtype(operand.aval.dtype, jnp.unsignedinteger) else None
     return made is not None and made.primitive.name in _OF_BITS
 
@@ -101,7 +101,10 @@ def is_narrowing(old: Any, new: Any) -> bool:
 
 
 class NanArguments:
-    """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15). The record: how many slices, the first."""
+    """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15).
+
+    The record has the number of such slices, and the first of them.
+    """
 
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
@@ -121,10 +124,10 @@ class NanArguments:
         return Check(None, [out], compute, equation.params["name"].lstrip("_"))
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """See `Checker`: nothing."""
+        """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:
-        """See `Checker`: each of its own."""
+        """See `Checker`: all records are reported."""
         return records
 
 

@@ -19,10 +19,10 @@ from jax_debug_widgets._jax.origins.frames import is_users
 def certain_values(
     jaxpr: core.Jaxpr, results: Sequence[bool], *, but_for_tests: bool = False, is_condition: bool = False
 ) -> set[Any]:
-    """The variables of a body that reach its results for certain, given the results that the caller uses.
+    """Return the variables of a body that certainly reach its results, given the results that the caller uses.
 
     Args:
-      but_for_tests: leave out what goes there by way of a test for NaN alone that a choice makes: `where(isnan(x), 0, x)`.
+      but_for_tests: leave out variables that only a test for NaN of a choice uses: `where(isnan(x), 0, x)`.
       is_condition: whether the body is the condition of a loop. Each part of it may end the loop.
     """
     found = {atom for atom, goes_on in zip(jaxpr.outvars, results, strict=True) if goes_on and _is_variable(atom)}
@@ -63,7 +63,7 @@ def _handles_nan(equation: core.JaxprEqn) -> bool:
 
 
 def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:
-    """The variables that are used only as predicates of choices."""
+    """Return the variables that are used only as predicates of choices."""
     choosing: set[Any] = set()
     others = set(filter(_is_variable, jaxpr.outvars))
     for equation in reversed(jaxpr.eqns):
@@ -88,7 +88,7 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 
 
 def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool = False) -> Sequence[Any]:
-    """The operands of an equation that go to the results for certain, given the values that do."""
+    """Return the operands of an equation that certainly reach the results, given the values that do."""
     operands = equation.invars
     if is_of_conditions(equation):
         return []
@@ -105,7 +105,7 @@ def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests:
 
 
 def is_of_conditions(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is `&` or `|` of two conditions: each may make the other indifferent."""
+    """Whether an equation is `&` or `|` of two conditions: each one may make the other irrelevant."""
     if equation.primitive.name not in ("and", "or") or not all(map(_is_variable, equation.invars)):
         return False
     is_truth = getattr(equation.outvars[0].aval, "dtype", None) == np.bool_
@@ -113,20 +113,20 @@ def is_of_conditions(equation: core.JaxprEqn) -> bool:
 
 
 def _called(equation: core.JaxprEqn) -> core.Jaxpr | None:
-    """The program of a jitted function that an equation calls."""
+    """Return the program of a jitted function that an equation calls; None for other equations."""
     inner = [getattr(one, "jaxpr", one) for one in core.jaxprs_in_params(equation.params)]
     return inner[0] if equation.primitive.name in ("jit", "pjit") and len(inner) == 1 else None
 
 
 def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:
-    """For each result of the programs that an equation runs: whether it reaches the results for certain."""
+    """Return for each result of the programs that an equation runs whether it certainly reaches the results."""
     results = [one in certain for one in equation.outvars]
     match equation.primitive.name:
         case "scan":
             return _of_loop(equation.params["jaxpr"].jaxpr, versions.scan_counts(equation.params), results)
         case "while":
             condition, body = (equation.params[name].jaxpr for name in ("cond_jaxpr", "body_jaxpr"))
-            if any(results):  # So is how often the loop runs.
+            if any(results):  # Then the number of iterations reaches the results too.
                 asked = certain_values(condition, [True], is_condition=True)
                 carried = condition.invars[equation.params["cond_nconsts"] :]
                 results = [is_one or var in asked for is_one, var in zip(results, carried, strict=True)]
@@ -135,11 +135,11 @@ def results_of_bodies(equation: core.JaxprEqn, certain: set[Any]) -> list[bool]:
 
 
 def _of_loop(body: core.Jaxpr, counts: tuple[int, int], results: list[bool]) -> list[bool]:
-    """For each result of the body of a loop: whether it reaches the results for certain, in this iteration or a later one.
+    """Return for each result of a loop's body whether it certainly reaches the results, in this iteration or a later one.
 
     Args:
-      counts: how many inputs are constants, and how many are carried: these are results of the iteration before.
-      results: which results of the loop do.
+      counts: the number of inputs that are constants, and of those that are carried from the iteration before.
+      results: which results of the loop certainly reach the results.
     """
     read, carried = counts
     while True:

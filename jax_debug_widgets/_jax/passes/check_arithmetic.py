@@ -1,4 +1,4 @@
-"""The arithmetic of checks on arrays: which elements are bad, how many, the first of them, and its bits."""
+"""Compute on arrays for checks: which elements are bad, how many, the first of them, and its bits."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from jax import lax
 
 
 def odd(array: Any) -> Any:
-    """Which elements are not finite."""
+    """Return which elements are not finite."""
     return lax.bitwise_not(lax.is_finite(array))
 
 
 def not_numbers(array: Any) -> Any:
-    """Which elements are NaN."""
+    """Return which elements are NaN."""
     return lax.ne(array, array)
 
 
 def worst(array: Any) -> Any:
-    """A number that is NaN if an element is NaN, else infinite if one is infinite, else finite.
+    """Return a number that is NaN if an element is NaN, else infinite if one is infinite, else finite.
 
-    It is the sum of roots, which is finite for finite elements. XLA's maximum may leave out a NaN: on a CPU of some thousand
-    elements, and of arrays that devices share.
+    It is the sum of square roots, which is finite for finite elements. XLA's maximum may miss a NaN: on a CPU for some
+    thousand elements, and for arrays that devices share.
     """
     wide = lax.convert_element_type(array, np.float32) if array.dtype.itemsize < _WORD else array
     if wide.size == 1:
@@ -36,11 +36,14 @@ def worst(array: Any) -> Any:
 _WORD = np.dtype(np.float32).itemsize
 
 _FEW, _MANY = 256, 4096
-"""A library computes the sums of so many numbers on a CPU. XLA compiles 1 ms for such a sum, and 45 ms for one of fewer."""
+"""On a CPU an array of `_FEW` numbers or more is padded to `_MANY`, from where on a library computes its sum.
+
+XLA takes 1 ms to compile such a sum, and 45 ms to compile a sum of fewer numbers.
+"""
 
 
 def _long_enough(array: Any) -> Any:
-    """The array, with zeros behind its last axis if it has a few hundred elements."""
+    """Return the array, padded with zeros along its last axis if it has a few hundred elements."""
     if not _FEW <= array.size < _MANY or jax.default_backend() != "cpu" or not jax.typeof(array).sharding.mesh.empty:
         return array
     missing = -(-_MANY * array.shape[-1] // array.size) - array.shape[-1]
@@ -49,7 +52,7 @@ def _long_enough(array: Any) -> Any:
 
 
 def none_of(numbers: Sequence[Any], how: Any) -> Any:
-    """Whether `how` holds for none of `numbers`, as a boolean scalar."""
+    """Return whether `how` holds for none of `numbers`, as a boolean scalar."""
     found = np.bool_(True)
     for number in numbers:
         found = lax.bitwise_and(found, lax.bitwise_not(how(number)))
@@ -57,14 +60,14 @@ def none_of(numbers: Sequence[Any], how: Any) -> Any:
 
 
 def number_of(truth: Any) -> Any:
-    """Truth values as 0 and 1, int32."""
+    """Convert truth values to 0 and 1, int32."""
     return lax.convert_element_type(truth, np.int32)
 
 
 def count_and_first(bad: Any, chosen: Any = None) -> list[Any]:
-    """How many are True, and the flat position of the first True of `chosen` (of `bad` by default), both int32.
+    """Return how many are True, and the flat position of the first True of `chosen` (of `bad` by default), both int32.
 
-    The position is the last one if there is none. Both are found in one reduction, which XLA compiles to one kernel.
+    Without a True, the position is the last one. Both are found in one reduction, which XLA compiles to one kernel.
     """
     chosen = bad if chosen is None else chosen
     last = np.int32(bad.size - 1)
@@ -80,7 +83,7 @@ def count_and_first(bad: Any, chosen: Any = None) -> list[Any]:
 
 
 def element_at(array: Any, position: Any) -> Any:
-    """The element at a flat position of an int32 or boolean array, by a reduction, which XLA can fuse."""
+    """Return the element at a flat position of an int32 or boolean array, by a reduction, which XLA can fuse."""
     if array.size == 1:
         return lax.reshape(array, ())
     numbers = lax.reshape(lax.iota(np.int32, array.size), array.shape)

@@ -1,4 +1,4 @@
-"""Equations and types of the records that checks add to programs."""
+"""Make the equations and types of the records that checks add to programs."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ def in_place(program: Any, jaxpr: core.Jaxpr) -> Any:
 
 
 def empty_of(size: int) -> tuple[list[Any], Any]:
-    """The equations, and the variable, of a row of a check that has found nothing."""
+    """Return the equations, and the variable, of a row of a check that has found nothing."""
     equations, (row,) = computed_numbers(lambda: [empty_row(size)], [])
     return equations, row
 
 
 def row_of_check(check: Check) -> tuple[list[Any], Any]:
-    """The equations of a check, and the variable that has its row."""
+    """Return the equations of a check, and the variable that holds its row."""
     equations, (row,) = computed_numbers(lambda *arrays: [row_of(*check.compute(*arrays))], check.operands)
     return equations, row
 
 
 def computed_numbers(function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The equations of `function(*operands)`, and the atoms that have its results."""
+    """Return the equations of `function(*operands)`, and the atoms that hold its results as int32."""
     return computed_for(
         lambda *arrays: [lax.convert_element_type(one, np.int32) for one in function(*arrays)], operands
     )
 
 
 def without_lines(equation: core.JaxprEqn, stack: Any) -> core.JaxprEqn:
-    """The equations of a check without the user's line: there they would be taken for the line's own computation."""
+    """Return an equation of a check without the user's line: with it, it would look like the line's own computation."""
 
     def inside(_key: str, jaxpr: core.Jaxpr) -> core.Jaxpr:
         return jaxpr.replace(eqns=[without_lines(one, stack) for one in jaxpr.eqns])

@@ -1,4 +1,4 @@
-"""The types of checks: what a check computes, its records, and the program that returns them; see `checking`."""
+"""Define the types of checks: what a check computes, its records, and the program that returns them; see `checking`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.passes.record_rows import Rows
 
 LanesOf = Callable[[Any, tuple[int, ...], int, "Frame"], "Axes"]
-"""Traceback and shape of a result, how many `vmap`s are around it, the user's frame -> which of its axes are lanes."""
+"""Takes traceback and shape of a result, the number of `vmap`s around it, and the user's frame; returns which axes are
+lanes.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +37,10 @@ class Checked:
       facts: the facts that the checker needs to explain a record.
       order: the position of the equation in the program.
       around: numbers of the loops around it, outermost first; its record has an iteration for each.
-      varies: the axes of a mesh over which what it reads varies, as far as types say so.
-      devices: the number of each device of the `shard_map` around it, None where all do the same; its record has the
-        position of one of them, after the count.
-      device: the device that has found it first, once a record is read; None where there is no `shard_map`.
+      varies: the mesh axes over which its operands vary, as far as their types show it.
+      devices: the number of each device of the `shard_map` around it; its record has the position of one of them, after
+        the count. None if all devices compute the same.
+      device: the device with the first fault, after a record is read; None without a `shard_map`.
     """
 
     option: str
@@ -53,7 +55,7 @@ class Checked:
 
     @property
     def loops(self) -> int:
-        """How many loops are around the equation."""
+        """The number of loops around the equation."""
         return len(self.around)
 
 
@@ -62,7 +64,7 @@ Records = list[tuple[Checked, tuple[int, ...]]]
 
 
 def zeros_elsewhere(taken: Any, first: Any, *others: Any) -> Sequence[Any]:
-    """The arrays, the first with zeros where no element is taken."""
+    """Return the arrays, the first one with zeros where no element is taken."""
     return [lax.select(taken, first, lax.full_like(first, 0)), *others]
 
 
@@ -74,9 +76,10 @@ class Check:
       facts: see `Checked`.
       operands: the variables that the check reads.
       compute: takes their arrays; returns a count and other numbers, all int32.
-      primitive: the name to report, if it is not that of the equation's primitive.
+      primitive: the name to report, if it is not the name of the equation's primitive.
       can_be_hoisted: whether all iterations of a loop can be checked together, before it.
-      taken: takes which elements of the equation's result count, and the arrays; returns arrays that have no fault elsewhere.
+      taken: takes a mask of the elements of the equation's result that count, and the arrays; returns arrays without
+        faults elsewhere.
     """
 
     facts: Any
@@ -91,7 +94,7 @@ class Check:
 class DerivativePart:
     """A part of a derivative: the backward pass, the differentiated function, or its recomputation.
 
-    `vmaps` says how many `vmap`s are around it.
+    `vmaps` is the number of `vmap`s around it.
     """
 
     is_backward: bool
@@ -100,7 +103,7 @@ class DerivativePart:
     vmaps: int = 0
 
     def of(self, equation: core.JaxprEqn) -> DerivativePart:
-        """The part of an equation inside this one."""
+        """Return the part of a derivative that the programs inside this equation belong to."""
         scopes = str(equation.source_info.name_stack)
         return DerivativePart(
             self.is_backward or "transpose(" in scopes,
@@ -115,15 +118,15 @@ class BodyFacts:
     """The facts about the body that a checked equation is in.
 
     Attributes:
-      certain: the variables that go to the results for certain.
-      computed: the same but for tests for NaN, see `certain_values`.
-      forward: the ranges of the source with an equation that is checked and is no part of a backward pass.
+      certain: the variables that certainly reach the results.
+      computed: the same, without those that only a test for NaN uses, see `certain_values`.
+      forward: the source ranges with a checked equation outside of backward passes.
       lanes_of: see `LanesOf`.
       part: which part of a derivative the body is.
-      beside: for each line of the user's, the primitives of its equations in the body.
+      beside: line of the user -> the primitives of its equations in the body.
       definitions: see `Definitions`.
-      inputs: the variables that the body is given.
-      scope: all its variables.
+      inputs: the inputs of the body.
+      scope: all variables of the body.
     """
 
     certain: set[Any]
@@ -137,7 +140,7 @@ class BodyFacts:
     scope: frozenset[Any]
 
     def lanes(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], shape: tuple[int, ...]) -> Axes:
-        """Which axes are lanes, in a result of this shape of an equation with these frames of the user's."""
+        """Return which axes are lanes, in a result of this shape of an equation with these user frames."""
         return self.lanes_of(equation.source_info.traceback, shape, self.part.vmaps, frames[0])
 
 
@@ -145,19 +148,19 @@ class Checker(Protocol):
     """A kind of check."""
 
     def is_for(self, equation: core.JaxprEqn) -> bool:
-        """Whether the checker looks at such equations."""
+        """Whether the checker checks such equations."""
         ...
 
     def check(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
-        """The check of an equation; None for none."""
+        """Return the check of an equation; None for none."""
         ...
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
-        """The check of the whole program; None for none."""
+        """Return the check of the whole program; None for none."""
         ...
 
     def settled(self, records: Records) -> Records:
-        """The records to report, out of those of one call that have found something; both in the order of time."""
+        """Return the records to report, out of the records of one call that found a fault; both in the order of time."""
         ...
 
 
@@ -195,6 +198,6 @@ class CheckedProgram:
 
 
 def _moment(record: tuple[Checked, tuple[int, ...]]) -> tuple[int, ...]:
-    """Sorts what is in one loop by its iterations; all else stays in the order of the program."""
+    """Return a sort key: records of one loop are sorted by iteration, all others stay in the order of the program."""
     checked, numbers = record
     return (*itertools.chain(*zip(checked.around, numbers[1:], strict=False)), checked.order)

@@ -1,7 +1,7 @@
 """Check a program for numerical faults while it runs, and return the records of the checks as further results.
 
-The host is not called, and nothing runs twice. Each check of an equation computes a record of int32 numbers: how often it has
-found a fault, and for the first one the iteration and the values. Loops carry the records, branches return them, and the
+The host is not called, and nothing runs twice. Each check of an equation computes a record of int32 numbers: the number
+of faults, and for the first one the iteration and the values. Loops carry the records, branches return them, and the
 program returns them after its own results. The equations of the program stay as they are.
 """
 
@@ -60,7 +60,7 @@ _UNCHECKED = {
     "custom_vmap_call": "functions with a `custom_vmap` rule",
     "pallas_call": "Pallas kernels",
 }
-"""Primitive -> what of it is not checked: its records could not be passed on."""
+"""Primitive -> a name for the part that is not checked, because its records could not be passed on."""
 
 
 def checked_program(
@@ -72,15 +72,15 @@ def checked_program(
     left: set[str],
     forward: set[InForward] | None = None,
 ) -> CheckedProgram | None:
-    """A program with its records; None if nothing in it is checked.
+    """Return the program with its records; None if nothing in it is checked.
 
     Args:
-      part: which part of an un-jitted derivative, such as `jax.grad`, the whole program is.
-      left: what is not checked, in words, is added to it.
-      forward: what forward passes of other programs compute; what this one does is added to it.
+      part: the part of an un-jitted derivative, such as `jax.grad`, that the whole program is.
+      left: gets the names of the parts that are not checked.
+      forward: the equations of forward passes of other programs; this program's are added to it.
     """
     jaxpr = program.jaxpr
-    if is_jaxs(jaxpr):  # An un-jitted operation, which serves every line that uses it.
+    if is_jaxs(jaxpr):  # An un-jitted operation is shared by every line that uses it.
         return None
     used, _ = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
     own = set(forward_of(used, checkers, (), part))
@@ -130,7 +130,7 @@ class _Pass:
     def body(
         self, jaxpr: core.Jaxpr, around: tuple[Frame, ...], results: Sequence[bool], part: DerivativePart
     ) -> tuple[list[core.JaxprEqn], list[Record]]:
-        """The equations of a body with its checks, and their records."""
+        """Return the equations of a body with its checks, and their records."""
         equations: list[core.JaxprEqn] = []
         records: list[Record] = []
         lines = [(*frames_in_body(one.source_info.traceback, jaxpr, around), *around) for one in jaxpr.eqns]
@@ -162,7 +162,7 @@ class _Pass:
             for option, checker in self.checkers.items():
                 check = self._check(option, checker, equation, frames, here)
                 same = None if check is None else (option, frames, *map(id, check.operands))
-                if check is not None and same not in checked_here:  # A tangent is read where the value is.
+                if check is not None and same not in checked_here:  # A tangent reads the same operands as its value.
                     checked_here.add(same)
                     name, order = check.primitive or equation.primitive.name, next(self.numbers)
                     varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
@@ -178,7 +178,7 @@ class _Pass:
     def _check(
         self, option: str, checker: Checker, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
     ) -> Check | None:
-        """The check of an equation; None for none, and where the forward pass has done the same."""
+        """Return the check of an equation; None without one, or if the forward pass has the same check."""
         if not frames or not checker.is_for(equation):
             return None
         is_done = body.part.is_recomputed and (option, frames[0], equation.primitive.name) in self.in_forward

@@ -18,10 +18,10 @@ _Path = tuple[int, ...]
 """A choice: the numbers of the equations that lead to it, outermost first; the last one is its own."""
 
 _Ways = frozenset[tuple[_Path, int] | None]
-"""What a variable reaches: cases of choices, each as `(choice, case)`; None stands for a result of the program."""
+"""The places that a variable reaches: cases of choices, as `(choice, case)`; None means a result of the program."""
 
 _Choices = dict[_Path, tuple[int, _Ways]]
-"""For each choice: the number of its cases, and what its result reaches."""
+"""Choice -> the number of its cases, and the places that its result reaches."""
 
 _NOWHERE: _Ways = frozenset()
 _TO_RESULTS: _Ways = frozenset([None])
@@ -37,7 +37,7 @@ def left_out_by(jaxpr: core.Jaxpr) -> Mapping[core.Var, int]:
 
 
 def _followed(jaxpr: core.Jaxpr, results: Sequence[_Ways], path: _Path, choices: _Choices) -> dict[core.Var, _Ways]:
-    """For each variable, the results and choice cases it reaches, given what its program's results reach."""
+    """Return for each variable the results and choice cases that it reaches, given those that the program's results reach."""
     found: dict[core.Var, _Ways] = {}
 
     def add(atoms: Sequence[Any], ways: Sequence[_Ways]) -> None:
@@ -47,7 +47,7 @@ def _followed(jaxpr: core.Jaxpr, results: Sequence[_Ways], path: _Path, choices:
 
     add(jaxpr.outvars, results)
     for number, equation in reversed(list(enumerate(jaxpr.eqns))):
-        for variable in equation.outvars:  # All equations that use it have been seen.
+        for variable in equation.outvars:  # All equations that use it have been visited.
             if variable in found:
                 found[variable] = _settled(found[variable], choices)
         made = [found.get(variable, _NOWHERE) for variable in equation.outvars]
@@ -69,7 +69,7 @@ def _of_operands(equation: core.JaxprEqn, made: Sequence[_Ways], path: _Path, ch
 
 
 def _settled(ways: _Ways, choices: _Choices) -> _Ways:
-    """Replace all cases of a choice by what the choice reaches, for each choice with all its cases in `ways`."""
+    """Replace all cases of a choice by the places that the choice reaches, for each choice with all its cases in `ways`."""
     while True:
         counts = Counter(case[0] for case in ways if case)
         path = next((one for one, count in counts.items() if count == choices[one][0]), None)

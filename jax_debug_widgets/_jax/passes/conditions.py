@@ -1,9 +1,9 @@
 """Mark the evaluations of a `while`'s condition that a lane's own program would not make.
 
-If `vmap` batches the predicate, JAX goes on until the last lane has finished, and evaluates the condition twice an iteration:
-once whether to go on, and once more in the body, to select the lanes that take the result. A lane's own program evaluates it
-only in the first way, until the lane has finished. So the loop gets a counter, which stops for a lane that has finished, and
-the taps of the evaluation in the body are all phantoms.
+If `vmap` batches the predicate, JAX goes on until the last lane has finished, and evaluates the condition twice in each
+iteration: once to decide whether to go on, and once in the body, to select the lanes that take the result. A lane's own
+program evaluates it only in the first way, until the lane has finished. So the loop gets a counter, which stops for a
+lane that has finished, and the taps of the evaluation in the body are all phantoms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CAUSE = "condition"
 
 @jax.custom_batching.custom_vmap
 def _furthest(count: Any) -> Any:
-    """The highest count of all lanes: how often the loop itself has run."""
+    """Return the highest count of all lanes: how often the loop itself has run."""
     return count
 
 
@@ -50,9 +50,9 @@ def counting(body: Any) -> Any:
 
 
 def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
-    """The condition of a loop that is `counting`, as `guarded(jaxpr, guard, cause)` makes it.
+    """Return the condition of a `counting` loop with a guard, which `guarded(jaxpr, guard, cause)` adds.
 
-    A lane that has finished has not counted as far as the furthest one. Lanes may finish at other times on each device.
+    The count of a finished lane is below the highest count. On each device lanes may finish at other times.
     """
     counter, kind = new_number(), condition.outvars[0].aval
     equations, present = computed(lambda count: versions.varying_like(lax.eq(count, _furthest(count)), kind), [counter])
@@ -62,7 +62,7 @@ def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
 
 
 def is_asked_twice(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can do so for it."""
+    """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can replace that lowering."""
     is_while = equation.primitive is lax.while_p
     if not is_while or not can_be_told_apart(equation):
         return False
@@ -71,9 +71,9 @@ def is_asked_twice(equation: core.JaxprEqn) -> bool:
 
 
 def can_be_told_apart(equation: core.JaxprEqn) -> bool:
-    """Whether the lanes of a `while` end one by one, and `told_apart` knows its kind."""
-    # With ordered effects JAX lowers it another way. Effects on a `Ref` say by position which operand they are about.
-    # Where the user says how values are sharded (`AxisType.Explicit`), `told_apart` would have to say it of its own.
+    """Whether the lanes of a `while` end one by one, and `told_apart` supports it."""
+    # With ordered effects JAX lowers it in another way. Effects on a `Ref` refer to operands by position. With explicit
+    # shardings (`AxisType.Explicit`), `told_apart` would have to give shardings too.
     predicate = equation.params["cond_jaxpr"].out_avals[0]
     is_explicit = AxisType.Explicit in predicate.sharding.mesh.axis_types
     is_ordered = bool(effects.ordered_effects.filter_in(equation.params["cond_jaxpr"].effects))

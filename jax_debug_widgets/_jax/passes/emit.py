@@ -1,7 +1,7 @@
 """Emit a custom call that hands its operands to Python as raw NumPy arrays.
 
-JAX's own lowering puts every operand back on a device before Python sees it and checks the results: 45 µs an event
-for `debug.callback`. Our recorders want neither, so the custom call invokes them directly.
+JAX's own lowering puts every operand back on a device before Python sees it and checks the results: 45 µs an event for
+`debug.callback`. Our recorders need neither, so the custom call invokes them directly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Recorder
 
 _RAW_PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
-"""Platform -> the infix of its custom call's name; on others JAX's own way is taken."""
+"""Platform -> the infix of its custom call's name. Other platforms use JAX's own lowering."""
 
 
 def emit_recorder_call(
@@ -32,7 +32,7 @@ def emit_recorder_call(
     effect = debugging.ordered_debug_effect if ordered else debugging.debug_effect
     axis_context = ctx.module_context.axis_context
     if _is_partial_auto(axis_context) or _platform(ctx) not in _RAW_PLATFORMS:
-        # Gathering over the automatic axes, and the transfers of a TPU, are JAX's to arrange.
+        # JAX handles the gathering over automatic axes, and the transfers of a TPU.
         callback = _on_numpy(record)
         debugging.debug_callback_lowering(ctx, *operands, effect=effect, partitioned=partitioned, callback=callback)
         return []
@@ -64,7 +64,7 @@ def _relieve_and_record(ring: Ring, record: Recorder, *arrays: np.ndarray) -> tu
 
 
 def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:
-    """Lower a question to the host: `answer()` gives one array of the equation's result type, in a tuple."""
+    """Lower a question to the host: `answer()` returns one array of the equation's result type, in a tuple."""
     if _platform(ctx) in _RAW_PLATFORMS:
         sharding = _unordered_sharding(ctx.module_context.axis_context, ctx.avals_out)
         return _custom_call(ctx, answer, [], partitioned=False, sharding=sharding)
@@ -90,7 +90,7 @@ def _platform(ctx: Any) -> str:
     platforms = ctx.module_context.platforms
     if len(platforms) > 1:
         msg = "multi-platform lowering for python_callback"
-        raise NotImplementedError(msg)  # JAX's own words for its own callbacks.
+        raise NotImplementedError(msg)  # This is JAX's own message for its callbacks.
     return platforms[0]
 
 
@@ -101,7 +101,10 @@ def _is_partial_auto(axis_context: Any) -> bool:
 
 
 def _unordered_sharding(axis_context: Any, avals_out: Sequence[Any]) -> Any:
-    """Where JAX runs an unordered callback: on every device inside `shard_map`, once on the whole value otherwise."""
+    """Return the sharding of an unordered callback.
+
+    JAX runs it on every device inside `shard_map`, else once on the whole value.
+    """
     if isinstance(axis_context, sharding_impls.SPMDAxisContext):
         if config.use_shardy_partitioner.value:
             return jax_callback._get_sdy_array_list_for_callbacks(avals_out)

@@ -9,13 +9,13 @@ from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.checked import Checker, DerivativePart
 
 InForward = tuple[str, Frame, str]
-"""A check, the line of an equation of a forward pass that it looks at, and the primitive of this."""
+"""The name of a check, the line of a checked equation in a forward pass, and the primitive of this equation."""
 
 
 def forward_of(
     jaxpr: core.Jaxpr, checkers: dict[str, Checker], around: tuple[Frame, ...], part: DerivativePart
 ) -> Iterator[InForward]:
-    """The equations of a program's forward pass that these checkers look at."""
+    """Yield the equations of a program's forward pass that these checkers check."""
     for equation in jaxpr.eqns:
         own = (*frames_in_body(equation.source_info.traceback, jaxpr, around), *around)
         here = part.of(equation)

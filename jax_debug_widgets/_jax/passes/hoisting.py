@@ -1,7 +1,7 @@
-"""Remember the loops that JAX itself moves an equation out of.
+"""Record the loops that JAX itself moves an equation out of.
 
-When JAX differentiates a `scan`, it moves equations that do not depend on the iteration before the loop: a print of a constant
-then fires once. The lowered program does not show that. So before JAX does it, the debugging equations in the body get the
+When JAX differentiates a `scan`, it moves equations that do not depend on the iteration before the loop: a print of a
+constant then fires once. The lowered program does not show that. So the debugging equations in the body first get the
 lengths of the loops around them as a parameter.
 """
 
@@ -22,19 +22,19 @@ Lengths = tuple[int | None, ...]
 
 
 def differentiate_scan(theirs: Any, *args: Any, **params: Any) -> Callable[[], Any]:
-    """JAX's rule for the parameters of a `scan`: linearization, or evaluation of what is known."""
+    """Wrap JAX's rule for the parameters of a `scan`: linearization, or evaluation of the known part."""
     return partial(theirs, *args, **params | {"jaxpr": _at_home(params["jaxpr"], params["length"])})
 
 
 def recompute_scan(
     theirs: Any, saveable: Any, unknown: Any, instantiated: Any, equation: core.JaxprEqn
 ) -> Callable[[], Any]:
-    """JAX's rule for the equation of a `scan` in a `checkpoint`."""
+    """Wrap JAX's rule for the equation of a `scan` in a `checkpoint`."""
     params = equation.params | {"jaxpr": _at_home(equation.params["jaxpr"], equation.params["length"])}
     own = equation.replace(params=params)
 
     def recompute() -> Any:
-        # JAX puts what it knows of the loop into a call, and would say that what is in that comes from the checkpoint.
+        # JAX puts the known part of the loop into a call, whose equations would get the traceback of the checkpoint.
         with as_what_makes(equation):
             return theirs(saveable, unknown, instantiated, own)
 
@@ -42,9 +42,10 @@ def recompute_scan(
 
 
 def left(home: Lengths, loops: Lengths) -> Lengths:
-    """The loops of `home`, outermost first, that are no longer around an equation which is in `loops` now.
+    """Return the loops of `home`, outermost first, that are no longer around an equation, which is now in `loops`.
 
-    Their lengths alone tell them apart: a loop that was left is missed where a later loop around the equation is as long.
+    Loops are identified by their lengths only: a loop that was left is missed if a later loop around the equation has
+    the same length.
     """
     kept = next(count for count in range(len(home), -1, -1) if not count or loops[-count:] == home[:count])
     return home[kept:]

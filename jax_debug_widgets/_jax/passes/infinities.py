@@ -16,7 +16,7 @@ from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 
 Signs = frozenset[str]
-"""The infinities that a value may have on purpose: a subset of `posinf` and `neginf`."""
+"""The intended infinities of a value: a subset of `posinf` and `neginf`."""
 
 _NONE: Signs = frozenset()
 _FLIPPED = {"posinf": "neginf", "neginf": "posinf"}
@@ -30,14 +30,14 @@ _MOVING = frozenset({
 
 
 def meant_infinities(jaxpr: core.Jaxpr) -> Mapping[core.Var, Signs]:
-    """The variables with intended infinities, of a program and of those that it runs."""
+    """Return the variables with intended infinities, of a program and of the programs inside it."""
     found: dict[core.Var, Signs] = {}
     _follow(jaxpr, [_NONE] * len(jaxpr.invars), found)
     return found
 
 
 def _follow(jaxpr: core.Jaxpr, given: Sequence[Signs], found: dict[core.Var, Signs]) -> list[Signs]:
-    """Return the signs of a program's results, given those of its inputs; add those of its variables to `found`."""
+    """Return the signs of a program's results, given those of its inputs; add the signs of its variables to `found`."""
 
     def of(atom: Any) -> Signs:
         return _of_constant(atom.val) if isinstance(atom, core.Literal) else found.get(atom, _NONE)
@@ -80,7 +80,8 @@ def _results(equation: core.JaxprEqn, operands: Sequence[Signs], found: dict[cor
 def _computed(primitive: str, operands: Sequence[Signs]) -> Signs:
     match primitive:
         case "max" | "min":
-            least = "neginf" if primitive == "max" else "posinf"  # It is given only where both are.
+            # The result is this infinity only if both operands are.
+            least = "neginf" if primitive == "max" else "posinf"
             return (operands[0] & operands[1]) | (_any(operands) - {least})
         case "neg":
             return _flipped(operands[0])

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.passes.program import debugging_readers, outermost
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
 
 _HOST_CALL = re.compile(r'custom_call_target="xla_\w*python_\w*callback[^"]*".*?\bindex = (\d+)')
-"""In the text of a compiled program: a call of Python, and which of the program's host functions it calls."""
+"""Matches a call of Python in the text of a compiled program; the group is the index of the program's host function."""
 
 _PARTITIONED_CALL = re.compile(
     r'custom_call_target="xla_\w*partitioned_python_\w*callback[^"]*", '
@@ -91,7 +91,7 @@ def parts_handed_over(text: str, frames: Sequence[Frame]) -> dict[Frame, list[tu
 
 
 def equations_in(program: ClosedJaxpr, name: str) -> Iterator[DebugCall]:
-    """The debugging calls and callbacks of a program and of those inside it, in program order.
+    """Yield the debugging calls and callbacks of a program and of those inside it, in program order.
 
     Args:
       program: the program, as traced or as lowered.
@@ -134,7 +134,7 @@ def _described(equation: core.JaxprEqn, place: Place) -> DebugCall:
 
 
 def programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
-    """The programs among the parameters, under the keys that `Place.inside` knows."""
+    """Yield the programs among the parameters, under the keys that `Place.inside` uses."""
     for key, value in equation.params.items():
         for index, part in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
             name = key if index is None else f"branch_{index}_fun"
@@ -145,8 +145,12 @@ def programs_in(equation: core.JaxprEqn) -> Iterator[tuple[str, core.Jaxpr]]:
 
 
 def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """A jitted function and its arguments. If a function is not jitted, arguments that are no arrays become a part of it."""
-    if isinstance(function, MethodType):  # It has the attributes of its function, which is not given the object.
+    """Return a jitted function and its arguments.
+
+    If the function is not jitted, arguments that are not arrays become part of it.
+    """
+    # A bound method has its function's attributes, but that function lacks the object.
+    if isinstance(function, MethodType):
         function, args = function.__func__, (function.__self__, *args)
     if hasattr(function, "trace"):
         return function, args, kwargs
@@ -164,7 +168,7 @@ def jitted(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_array(leaf: Any) -> bool:
-    """Whether to trace an argument of a function that is not jitted: whole numbers may be sizes, and are not."""
+    """Whether to trace an argument of a function that is not jitted. Integers are not traced, because they may be sizes."""
     if isinstance(leaf, int):
         return False
     try:
@@ -187,7 +191,7 @@ def lowering_seen() -> Iterator[LoweredPrograms]:
     """Note the programs that this thread lowers inside the context."""
     seen, thread = LoweredPrograms(), threading.get_ident()
     lower, add = mlir.lower_jaxpr_to_module, mlir.ModuleContext.add_host_callback
-    # JAX lowers equal debugging equations once and forgets where they come from; here they must stay distinct.
+    # JAX lowers equal debugging equations once and drops their origins; here they must stay distinct.
     cached = {debugging.debug_print_p, debugging.debug_callback_p} - mlir._uncacheable_primitives
 
     def lower_seen(name: str, program: ClosedJaxpr, **options: Any) -> Any:

@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes.tap import debug_tap_p, is_ordered
 
 _SMALL = 64
-"""Elements of a print's values: more would be kept in memory longer than for the print itself."""
+"""The most elements of a print's values: values of a joined print stay in memory longer."""
 
 _ELEMENTWISE = """abs add and ceil clamp convert_element_type div eq exp floor ge gt imag integer_pow is_finite le log lt max
     min mul ne neg not or pow real rem round rsqrt select_n sign sqrt square sub"""

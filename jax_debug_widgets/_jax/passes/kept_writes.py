@@ -1,4 +1,4 @@
-"""Find writes that may restore the old value: `jnp.where(is_new, new, x[i])` written to `x[i]`, as loops do on a condition."""
+"""Find writes that may restore the old value: `jnp.where(is_new, new, x[i])` written to `x[i]`, as in conditional loops."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 from jax_debug_widgets._jax.compat.private import core
 
 Definitions = dict[Any, Any]
-"""Variable -> the equation that computes it, or the atom that it is another name of, inside or outside of a jitted call."""
+"""Variable -> the equation that computes it, or another name of it, inside or outside of a jitted call."""
 
 _SAME = frozenset({"broadcast_in_dim", "convert_element_type", "expand_dims", "reshape", "squeeze"})
-"""Primitives that give the elements of their operand."""
+"""Primitives that return the elements of their operand."""
 
 _MOST_STEPS = 100
-"""A function that is called with its own result has names in a circle: it is one program, and has its variables once."""
+"""The most steps along the names of a value. Names may form a circle: a function called with its own result shares its
+variables.
+"""
 
 _READS = frozenset({"dynamic_slice", "gather"})
 
@@ -22,7 +24,7 @@ _READS = frozenset({"dynamic_slice", "gather"})
 def define(jaxpr: core.Jaxpr, definitions: Definitions) -> list[Any]:
     """Add the variables of a body, and of the jitted functions that it calls; return the equations of all of them.
 
-    A function that is called again has the same variables, and other operands: then it is added with new ones.
+    A function that is called again has the same variables but other operands. It is then added with new variables.
     """
     equations: list[Any] = []
     for equation in jaxpr.eqns:
@@ -38,7 +40,7 @@ def define(jaxpr: core.Jaxpr, definitions: Definitions) -> list[Any]:
 
 
 def _renamed(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    """The same program with variables of its own."""
+    """Return the same program with new variables."""
     given = [*jaxpr.invars, *(one for equation in jaxpr.eqns for one in equation.outvars)]
     new: dict[Any, Any] = {one: core.Var(one.aval) for one in given}
 
@@ -55,7 +57,7 @@ def may_keep(write: Any, definitions: Definitions) -> bool:
 
 
 def put_back(write: Any, definitions: Definitions) -> list[Any]:
-    """The equations that read what a `dynamic_update_slice` may write back to the same place, by a choice."""
+    """Return the equations that read a value which a `dynamic_update_slice` may write back to the same place, by a choice."""
     array, update, *starts = write.invars
     written, chosen = _source(array, definitions), equation_of(update, definitions)
     if chosen is None or chosen.primitive.name != "select_n":
@@ -83,7 +85,7 @@ def _are_elsewhere(read: Any, starts: Sequence[Any], definitions: Definitions) -
 
 
 def _index(atom: Any, definitions: Definitions) -> Any:
-    """The variable of a loop or function, or the number, that an index is; None if it is computed."""
+    """Return the variable of a loop or function, or the number, that an index is; None if the index is computed."""
     source, made = _origin(atom, definitions)
     while made is not None and made.primitive.name == "select_n":  # JAX counts a negative index from the end.
         source, made = _origin(made.invars[1], definitions)
@@ -93,12 +95,12 @@ def _index(atom: Any, definitions: Definitions) -> Any:
 
 
 def equation_of(atom: Any, definitions: Definitions) -> Any:
-    """The equation that computes the elements of `atom`; None if it is not found."""
+    """Return the equation that computes the elements of `atom`; None if it is not found."""
     return _origin(atom, definitions)[1]
 
 
 def _origin(atom: Any, definitions: Definitions) -> tuple[Any, Any]:
-    """The variable or number that has the elements of `atom` first, and the equation that computes it, if there is one."""
+    """Return the first variable or literal that has the elements of `atom`, and the equation that computes it, or None."""
     for _ in range(_MOST_STEPS):
         source = _source(atom, definitions)
         made = definitions.get(source) if isinstance(source, core.Var) else None
@@ -109,14 +111,14 @@ def _origin(atom: Any, definitions: Definitions) -> tuple[Any, Any]:
 
 
 def _hands_on(equation: Any) -> bool:
-    """Whether an equation gives the elements of its operand; jax 0.8 writes `x[0]` of one element as a slice of it all."""
+    """Whether an equation only returns the elements of its operand; jax 0.8 writes `x[0]` of one element as a full slice."""
     if equation.primitive.name == "slice":
         return equation.outvars[0].aval.shape == equation.invars[0].aval.shape
     return equation.primitive.name in _SAME
 
 
 def _source(atom: Any, definitions: Definitions) -> Any:
-    """The variable that others are names of."""
+    """Return the variable that the others are names of."""
     for _ in range(_MOST_STEPS):
         if not isinstance(atom, core.Var) or hasattr(definitions.get(atom), "primitive") or atom not in definitions:
             return atom

@@ -1,7 +1,7 @@
 """Find batched loops that run on for lanes whose results a choice leaves out.
 
-Under `vmap` a `cond` becomes a `select_n` of what all branches give, as `jnp.where` does, and a loop ends when its condition is
-false in all lanes.
+Under `vmap` a `cond` becomes a `select_n` of the results of all branches, as `jnp.where` does, and a loop ends when its
+condition is false in all lanes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 
 LaneLoop = tuple[Frame, Frame]
-"""The line of the loop, and that of the choice."""
+"""The line of the loop, and the line of the choice."""
 
 
 def lane_loops(jaxpr: core.Jaxpr, around: tuple[Frame, ...] = ()) -> Iterator[LaneLoop]:
@@ -37,7 +37,7 @@ def _is_of_lanes(equation: core.JaxprEqn) -> bool:
 
 
 def _choices(jaxpr: core.Jaxpr, loop: core.JaxprEqn) -> list[core.JaxprEqn]:
-    """The choices that all results of a loop go through; none where one is used otherwise."""
+    """Return the choice that all results of a loop go through, in a list; [] if a result is used otherwise."""
     results = set(loop.outvars)
     users = [one for one in jaxpr.eqns if results.intersection(_variables(one.invars))]
     is_chosen = all(

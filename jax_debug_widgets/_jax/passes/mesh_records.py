@@ -1,6 +1,7 @@
-"""Return the records of checks from a `shard_map`: each device returns its rows, and outside they are merged to one.
+"""Return the records of checks from a `shard_map`: each device returns its rows, and outside they are merged into one.
 
-The types of what a check computes do not say over which axes of the mesh it varies. So JAX looks at these types no more.
+The types of a check's results do not contain the mesh axes over which they vary. So JAX must not check these types any
+more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def gives_records(equation: core.JaxprEqn) -> bool:
 
 
 def _axes(equation: core.JaxprEqn) -> tuple[str, ...]:
-    """The axes of the mesh that it maps over, which have another name since 0.10."""
+    """Return the axes of the mesh that a `shard_map` maps over; the parameter has another name since 0.10."""
     params = equation.params
     over = params["newly_manual_axes"] if "newly_manual_axes" in params else params["manual_axes"]
     return tuple(one for one in params["mesh"].axis_names if one in over)
@@ -35,7 +36,10 @@ def _axes(equation: core.JaxprEqn) -> tuple[str, ...]:
 def given_by_devices(
     equation: core.JaxprEqn, inner: core.Jaxpr, records: Sequence[Record]
 ) -> tuple[list[core.JaxprEqn], list[Record]]:
-    """The `shard_map` with the body `inner`, which also gives these records, and what merges them; the records outside."""
+    """Return the equations of a `shard_map` that also returns records and merges them, and the merged records.
+
+    `inner` is the body of the `shard_map`, which returns the records.
+    """
     mesh, axes = equation.params["mesh"], _axes(equation)
     spec, also, rows = PartitionSpec(axes), [], []
     for _, row in records:
@@ -61,10 +65,10 @@ def given_by_devices(
 
 
 def _merged(replicas: int, in_loop: bool, rows: Any) -> Sequence[Any]:
-    """The row of the device that has found something first, with its number after the count, which is that of all devices.
+    """Return the row of the device with the first fault; after the count over all devices comes the device's number.
 
     Args:
-      replicas: on how many devices each value is the same.
+      replicas: the number of devices that have the same value.
       in_loop: whether the last number is the iteration of a loop.
     """
     count, size = rows.shape

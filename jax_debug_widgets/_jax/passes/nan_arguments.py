@@ -34,8 +34,8 @@ class ArgumentRecord:
 def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
     """Yield the check of a user's function's arguments, with the frame of its definition; none for other functions.
 
-    The record: how many arguments have NaN, or 0 if no result has; the number of the first such argument; `HAS_NAN`. Where
-    no argument has NaN, the same of those that are infinite, with `IS_INFINITE`.
+    The record: how many arguments have NaN, or 0 if no result has one; the number of the first such argument;
+    `HAS_NAN`. If no argument has NaN, the record is about infinite arguments, with `IS_INFINITE`.
     """
     info = jaxpr.debug_info
     names, file, line = info.arg_names or (), info.func_filename, info.func_lineno
@@ -70,6 +70,6 @@ def _is_read(atom: Any) -> bool:
 
 
 def _state_of(array: Any) -> Any:
-    """`HAS_NAN`, `IS_INFINITE` or 0."""
+    """Return `HAS_NAN`, `IS_INFINITE` or 0 for an array."""
     most = worst(array)
     return lax.add(number_of(odd(most)), number_of(not_numbers(most)))

@@ -1,8 +1,8 @@
 """Add operands to an equation that runs programs, and inputs for them to these programs.
 
-A program inside (the body of a loop, a branch) sees only its own variables. A pass that needs a variable from outside uses it
-inside as it is, and closes the equation over it afterwards: the variable becomes an operand of the equation and an input of
-each of its programs.
+A program inside (the body of a loop, a branch) sees only its own variables. A pass that needs a variable from outside
+uses it inside directly, and closes the equation over it afterwards: the variable becomes an operand of the equation and
+an input of each of its programs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RULES = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 @functools.cache
 def _fillers() -> Mapping[str, Any]:
-    """For each parameter with an entry for each operand: the entry for an operand that we add."""
+    """Return, for each parameter with an entry for each operand, the entry for an added operand."""
     return {
         "in_shardings": sharding_impls.UNSPECIFIED,
         "in_layouts": None,
@@ -41,12 +41,15 @@ def _number(shape: tuple[int, ...] = ()) -> Any:
 
 
 def new_number() -> Any:
-    """A variable for an int32."""
+    """Return a new variable for an int32."""
     return core.Var(_number())
 
 
 def with_programs(equation: core.JaxprEqn, rewrite: Callable[[str, core.Jaxpr], core.Jaxpr]) -> core.JaxprEqn:
-    """The equation with each program in its parameters as `rewrite(key, program)` gives it; a branch is `branch_1_fun`."""
+    """Return the equation with each program in its parameters replaced by `rewrite(key, program)`.
+
+    A branch has the key `branch_1_fun`.
+    """
 
     def rewritten(key: str, value: Any) -> Any:
         if isinstance(value, tuple):
@@ -60,23 +63,23 @@ def with_programs(equation: core.JaxprEqn, rewrite: Callable[[str, core.Jaxpr], 
 
 
 def can_close(equation: core.JaxprEqn, *, in_mesh: bool = False) -> bool:
-    """Whether `close_over` knows how to hand operands to the programs inside this equation.
+    """Whether `close_over` can hand operands to the programs inside this equation.
 
     Args:
-      in_mesh: a `shard_map` as well, which is safe once no transformation will look at it any more.
+      in_mesh: whether to accept a `shard_map` too, which is safe if no transformation comes after.
     """
     if any(isinstance(effect, effects.JaxprInputEffect) for effect in equation.effects):
-        return False  # These say by position which input they are about.
+        return False  # Their effects refer to inputs by position.
     name = equation.primitive.name
     return name in ("scan", "while", "cond") or name in _CALLS or name in _RULES or (in_mesh and name == "shard_map")
 
 
 def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprEqn:
-    """The equation with variables that its programs use as operands of it, and as inputs of these programs.
+    """Return the equation with further operands: variables that its programs use become inputs of these programs.
 
     Args:
-      equation: one that `can_close`.
-      variables: may occur inside; defined where the equation stands.
+      equation: an equation for which `can_close` holds.
+      variables: variables that may occur inside, and are defined outside before the equation.
     """
     if not variables:
         return equation
@@ -97,7 +100,7 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
             place = len(operands)
             params["branches"] = tuple(with_inputs(one, place - 1, more) for one in params["branches"])
         case name if name in _RULES:
-            # Their first operands are closed over: the user's derivative rules do not get them.
+            # The first operands are closed over: the user's derivative rules do not get them.
             place, key = params["num_consts"], "call_jaxpr"
             params["num_consts"] += count
             params[key] = with_inputs(params[key], place, more)
@@ -113,7 +116,7 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
 
 
 def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
-    """A `scan` or `while` whose programs may use `counter`, a `new_number()`: how often the body has run, from 0."""
+    """Return a `scan` or `while` whose programs may use `counter`, a `new_number()`: how often the body has run, from 0."""
     params, operands, results = dict(equation.params), list(equation.invars), list(equation.outvars)
     if equation.primitive.name == "scan":
         read, at_end = versions.scan_counts(params)
@@ -122,7 +125,8 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
         carried, also = counter, ()
     else:
         key, place, at_end = "body_jaxpr", len(operands), len(results)
-        # Where lanes finish one after the other, JAX selects the carry by lane: each has a counter, and the furthest tells.
+        # Where lanes finish one by one, JAX selects the carry by lane. Each lane has a counter, and the highest one
+        # counts.
         lanes = params["cond_jaxpr"].jaxpr.outvars[0].aval.shape
         carried: Any = core.Var(_number(lanes)) if lanes else counter
         also = ("cond_jaxpr",)
@@ -146,7 +150,9 @@ def with_counter(equation: core.JaxprEqn, counter: Any) -> core.JaxprEqn:
 
 
 def _with_opaque_outcome(condition: core.Jaxpr, counter: Any) -> core.Jaxpr:
-    """The condition of a `while`, so that XLA does not find out how often it runs: it would drop it, with the prints in it.
+    """Return the condition of a `while` in a form that hides the number of iterations from XLA.
+
+    If XLA knew the number, it could remove the loop with its prints.
 
     XLA looks for that in loops with several operands only: not in the user's, and so not in that with a counter either.
     """
@@ -173,13 +179,14 @@ def computed(
 def computed_for(
     function: Callable[..., Sequence[Any]], operands: Sequence[Any]
 ) -> tuple[list[core.JaxprEqn], list[Any]]:
-    """The equations of `function(*operands)`, and the atoms that have its results.
+    """Return the equations of `function(*operands)`, and the atoms that hold its results.
 
-    Not by `jax.make_jaxpr`, which takes three times as long: it jits the function.
+    `jax.make_jaxpr` is not used, because it jits the function, which takes three times as long.
     """
     types = [shaped_abstractify(versions.type_of(operand.aval)) for operand in operands]
     program, _, constants = pe.trace_to_jaxpr_dynamic(_wrapped(function), types)
-    inputs = [*program.constvars, *program.invars]  # Constants come first, as the one or, since jax 0.8, the other.
+    # Constants come first, either as `constvars` or, since jax 0.8, as inputs.
+    inputs = [*program.constvars, *program.invars]
     values = [core.Literal(value, one.aval) for value, one in zip(constants, inputs, strict=False)]
     names = dict[Any, Any](zip(inputs, [*values, *operands], strict=True))
     equations = renamed(program.eqns, names)
@@ -187,13 +194,13 @@ def computed_for(
 
 
 def done(function: Callable[..., Any], operands: Sequence[Any]) -> list[core.JaxprEqn]:
-    """The equations of `function(*operands)`, which returns nothing."""
+    """Return the equations of `function(*operands)`, which returns nothing."""
     program = _traced(lambda *values: function(*values) or [], operands)
     return renamed(program.eqns, dict(zip(program.invars, operands, strict=True)))
 
 
 def _traced(function: Callable[..., list[Any]], operands: Sequence[Any]) -> core.Jaxpr:
-    # By the types of the variables themselves: in a `shard_map` they say over which axes of the mesh a value varies.
+    # Use the variables' own types: in a `shard_map` they contain the mesh axes over which a value varies.
     return pe.trace_to_jaxpr_dynamic(_wrapped(function), [operand.aval for operand in operands])[0]
 
 
@@ -202,9 +209,9 @@ def _wrapped(function: Callable[..., Sequence[Any]]) -> Any:
 
 
 def renamed(equations: Sequence[core.JaxprEqn], names: dict[Any, Any]) -> list[core.JaxprEqn]:
-    """A copy of the equations with other variables: `names`, to which those that it makes for results are added.
+    """Return a copy of the equations with other variables, by `names`; new variables for results are added to `names`.
 
-    What is computed elsewhere and not in `names` stays.
+    Variables that are computed elsewhere and are not in `names` stay.
     """
     copies = []
     for equation in equations:
@@ -216,7 +223,7 @@ def renamed(equations: Sequence[core.JaxprEqn], names: dict[Any, Any]) -> list[c
 
 
 def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
-    """A `Jaxpr` or `ClosedJaxpr`, one kind since jax 0.11, with these variables as inputs from position `place` on."""
+    """Return a `Jaxpr` or `ClosedJaxpr` (one class since jax 0.11) with these variables as inputs from position `place` on."""
     if not isinstance(program, core.Jaxpr):
         return program.replace(jaxpr=with_inputs(program.jaxpr, place, variables))
     inputs = [*program.invars[:place], *variables, *program.invars[place:]]
@@ -224,13 +231,13 @@ def with_inputs(program: Any, place: int, variables: Sequence[Any]) -> Any:
 
 
 def used_in(equation: core.JaxprEqn, variables: Sequence[Any]) -> list[Any]:
-    """The members of `variables` that occur free in the programs inside the equation."""
+    """Return the members of `variables` that occur free in the programs inside the equation."""
     occurring = {atom for jaxpr in core.jaxprs_in_params(equation.params) for atom in _free(jaxpr)}
     return [one for one in variables if isinstance(one, core.Var) and one in occurring]
 
 
 def _free(jaxpr: core.Jaxpr) -> Iterator[Any]:
-    """Variables that a program uses and does not define; those of programs inside it are its own, once closed over."""
+    """Yield the variables that a program uses and does not define, also those of programs inside it."""
     defined = {*jaxpr.constvars, *jaxpr.invars}
     for equation in jaxpr.eqns:
         yield from (atom for atom in equation.invars if isinstance(atom, core.Var) and atom not in defined)
@@ -239,7 +246,7 @@ def _free(jaxpr: core.Jaxpr) -> Iterator[Any]:
 
 
 def _behind(count: int, out_trees: Callable[[], tuple[Any, Any, list[int | None]]]) -> Callable[[], Any]:
-    """Add `count` to the positions by which a `custom_vjp` names operands that are residuals, as `count` operands precede."""
+    """Return `out_trees` of a `custom_vjp` with `count` added to the positions of operands that are residuals."""
 
     def shifted() -> tuple[Any, Any, list[int | None]]:
         results, residuals, forwarded = out_trees()

@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.passes.written_index import (
 
 _SCATTERS = frozenset({"scatter", "scatter-add", "scatter-max", "scatter-min", "scatter-mul", "scatter-sub"})
 _SLICES = {"dynamic_slice": 1, "dynamic_update_slice": 2}
-"""Primitive -> the position of its first start."""
+"""Primitive -> the position of its first start index among the operands."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,15 @@ class Indexing:
     Attributes:
       writes: whether it writes at the indices, rather than reads.
       mode: what JAX does with an index out of bounds: `clip`, `fill`.
-      fill: the value that is read then, if `mode` is `fill`; None for JAX's default.
+      fill: the value that is read out of bounds, if `mode` is `fill`; None for JAX's default.
       shape: the shape of the array of indices without its last axis, which has a number for each of `axes`.
-      axes: the indexed axes of the array, as the user sees it, without lanes.
+      axes: the indexed axes of the array without its lanes, as the user sees it.
       sizes: the sizes of these axes.
-      last: the last valid start on each of them.
+      last: the last valid start on each of these axes.
       lanes: which axes of `shape` are lanes of a `vmap`.
-      made: the type of the indices as they reach the array.
-      written: for each of `axes` the type of the index as it was written; empty where the record has the made one.
+      made: the type of the indices after JAX has normalised them.
+      written: for each of `axes` the type of the index as the user wrote it; empty if the record has the normalised
+        one.
     """
 
     writes: bool
@@ -66,7 +67,7 @@ class OutOfBounds:
         return name == "gather" or name.replace("_", "-") in _SCATTERS or name in _SLICES
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
-        """See `Checker`. What is derived of an access that is checked has the same indices."""
+        """See `Checker`. Equations derived from a checked access have the same indices, and are not checked."""
         if body.part.is_backward and ("oob", frames[0]) in body.forward:
             return None
         if equation.outvars[0] not in body.certain:
@@ -80,10 +81,10 @@ class OutOfBounds:
         return of(equation, frames, body)
 
     def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """See `Checker`: nothing."""
+        """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:
-        """See `Checker`: each of its own."""
+        """See `Checker`: all records are reported."""
         return records
 
 
@@ -164,7 +165,7 @@ def _batching(dims: Any, name: str) -> tuple[int, ...]:
 
 
 def _together(dims: Any, of_indices: Sequence[int], name: str) -> set[int]:
-    """The axes of the array that belong to these axes of its indices."""
+    """Return the axes of the array that belong to these axes of its indices."""
     pairs = zip(_batching(dims, "operand_batching_dims"), _batching(dims, name), strict=True)
     return {axis for axis, other in pairs if other in of_indices}
 
@@ -203,7 +204,7 @@ def _of_indices(
         return [one.moved(array) for one, array in zip(written, arrays, strict=True)]
 
     def taken(taken: Any, array: Any, *others: Any) -> Sequence[Any]:
-        """An index is taken if an element that it reads is."""
+        """Return the arrays with zeros for each index that reads no taken element."""
         each = lax.reduce_or(taken, offsets)
         arrays = [array, *moved(others)]
         masks = [lax.broadcast_in_dim(each, one.shape, tuple(range(each.ndim))) for one in arrays]
@@ -216,7 +217,7 @@ def _of_indices(
 
 
 def _as_int32(array: Any) -> Any:
-    """An index as int32; what does not fit is as far outside."""
+    """Return an index as int32; a number out of range becomes one that is out of bounds on the same side."""
     info = np.iinfo(np.int32)
     if array.dtype in (np.uint32, np.uint64):
         array = lax.min(array, lax.full_like(array, info.max))
@@ -226,7 +227,7 @@ def _as_int32(array: Any) -> Any:
 
 
 def _outside(indices: Any, last: Sequence[int], sizes: Sequence[int], written: Sequence[Any]) -> Sequence[Any]:
-    """For indices[..., axis]: how many are outside, the flat position of the first, and its words as it was written."""
+    """Return for indices[..., axis]: how many are out of bounds, the flat position of the first, and its words as written."""
     limit = lax.broadcast_in_dim(np.asarray(last, np.int32), indices.shape, (indices.ndim - 1,))
     is_outside = lax.bitwise_or(lax.lt(indices, lax.full_like(indices, 0)), lax.gt(indices, limit))
     words = [indices]

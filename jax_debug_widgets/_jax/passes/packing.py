@@ -28,7 +28,7 @@ class Packing:
 
     Attributes:
       count: how many results there are.
-      places: for each value: the number of its result, and its position in it; None if the value is the whole result.
+      places: for each value the number of its result, and its position in that result; None if it is the whole result.
     """
 
     count: int
@@ -43,7 +43,10 @@ class Packing:
 
 
 def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packing]:
-    """Pack variables into few results: return the equations that do it, the results, and where each variable is in them."""
+    """Pack variables into few results.
+
+    Return the equations that pack the variables, the results, and the place of each variable in them.
+    """
     alike: dict[Any, list[int]] = {}
     for number, value in enumerate(values):
         if _is_number(value.aval):
@@ -68,12 +71,14 @@ def packed(values: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Packi
 
 
 def _is_number(aval: Any) -> bool:
-    """Whether a type is a scalar of a NumPy dtype, on no mesh, so that it may be packed with others."""
+    """Whether a type is a scalar of a NumPy dtype without a mesh, so that it may be packed with others."""
     return aval.shape == () and aval.dtype.kind in "biufc" and aval.sharding.mesh.empty
 
 
 _FEW, _MANY = 8, 64
-"""The most operands of a `concatenate`, as XLA's CPU backend compiles more in 15 ms each; the most numbers in a result."""
+"""The most operands of a `concatenate` (XLA's CPU backend takes 15 ms to compile each further one); the most numbers in
+a result.
+"""
 
 
 def _groups(alike: Iterable[Sequence[int]], most: int) -> Iterator[Sequence[int]]:
@@ -90,7 +95,8 @@ def _slices(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 def _by_concatenating(*numbers: Any) -> Any:
     """Join at most `_MANY` numbers to an array by concatenating `_FEW` at a time.
 
-    The barriers keep the code that computes the numbers as it would be without us, and the concatenations apart.
+    The barriers keep the code that computes the numbers as it would be without us, and keep the concatenations
+    separate.
     """
     parts = [lax.reshape(one, (1,)) for one in lax.optimization_barrier(numbers)]
     if len(parts) > _FEW:
@@ -99,7 +105,7 @@ def _by_concatenating(*numbers: Any) -> Any:
 
 
 def _by_selecting(*numbers: Any) -> Any:
-    """Join numbers to an array by few kernels, which is what counts on a GPU."""
+    """Join numbers to an array by few kernels, whose number decides the cost on a GPU."""
     if len(numbers) <= _FEW:
         parts = [lax.reshape(one, (1,)) for one in numbers]
     else:

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.passes.tap import debug_tap_p, in_order
 
 
 def number_of_lane(described: DebugCall, place: Place) -> tuple[list[core.JaxprEqn], Any]:
-    """The equations that compute how many of the lanes around an equation come before, and the variable that has it."""
+    """Return the equations that compute how many lanes around an equation come before it, and the variable of the result."""
     lanes = [(one, loop.length) for one, loop in zip(place.counters, described.loops, strict=True) if loop.lanes]
 
     def number(*counters: Any) -> Any:
@@ -35,7 +35,7 @@ def is_in_parts(params: Mapping[str, Any], place: Place) -> bool:
 
 
 def one_a_lane(equation: core.JaxprEqn, place: Place) -> list[core.JaxprEqn]:
-    """Replace a tap by one equation for each lane, as JAX makes them, if XLA may split its operands between the lanes."""
+    """Replace a tap by one equation for each lane, as JAX does, if XLA may split its operands between the lanes."""
     if equation.primitive is not debug_tap_p or not is_in_parts(dict(equation.params["params"]), place):
         return [equation]
     lanes, equations = equation.params["lanes"], []

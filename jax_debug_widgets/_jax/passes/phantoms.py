@@ -54,9 +54,9 @@ def batch_while(
     """Call JAX's batching rule for `while`, with guards in the body and condition if lanes may finish at different times."""
     body, condition = params["body_jaxpr"], params["cond_jaxpr"]
     in_body, in_condition = has_debugging(body.jaxpr), has_debugging(condition.jaxpr)
-    # If an inner `vmap` has batched the predicate, the guards are there, and are batched like the predicate.
+    # If an inner `vmap` has batched the predicate, the guards exist already, and are batched like the predicate.
     is_guarded = bool(condition.out_avals[0].shape)
-    # If the lanes are sharded explicitly (`AxisType.Explicit`), our equations would need shardings, too.
+    # If the lanes are sharded explicitly (`AxisType.Explicit`), our equations would need shardings too.
     is_explicit = getattr(axis, "explicit_mesh_axis", None) is not None
     if is_guarded or is_explicit or not (in_body or in_condition) or not _predicate_is_batched(axis, dims, **params):
         return partial(theirs, axis, operands, dims, **params)
@@ -104,7 +104,7 @@ def _predicate_is_batched(
         return False
 
 
-# Cached, so that un-jitted code that comes here again finds its inner functions compiled.
+# Cached, so that un-jitted code that runs this again finds its inner functions compiled.
 @cached
 def _guarded_branch(branch: Any, index: int, kind: Any) -> Any:
     """Guard a branch: its new last input, an int32 of type `kind`, is the index of the branch that is taken."""
@@ -146,8 +146,8 @@ def nowhere(condition: core.Jaxpr) -> core.Jaxpr:
 def _copied(jaxpr: core.Jaxpr, inputs: Sequence[Any]) -> tuple[list[core.JaxprEqn], list[Any], Any] | None:
     """Copy the equations that compute the only output of a program, for other inputs.
 
-    Returns the equations, the variables of the constants, and the output; None if they must not run a second time, because
-    they have effects or call the host.
+    Return the equations, the variables of the constants, and the output. Return None if the equations must not run a
+    second time, because they have effects or call the host.
     """
     needed, equations = {jaxpr.outvars[0]}, []
     for equation in reversed(jaxpr.eqns):
@@ -165,7 +165,7 @@ def _copied(jaxpr: core.Jaxpr, inputs: Sequence[Any]) -> tuple[list[core.JaxprEq
 
 
 def _guarded(jaxpr: core.Jaxpr, guard: Any, cause: str, with_guard: Any = None) -> core.Jaxpr:
-    """The program with `guard`, a variable that it does not define, as operand of its debugging equations."""
+    """Return the program with `guard`, a variable that it does not define, as an operand of its debugging equations."""
     with_guard = with_guard or _with_guard
     equations: list[core.JaxprEqn] = []
     for equation in jaxpr.eqns:

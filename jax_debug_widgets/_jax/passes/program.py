@@ -1,6 +1,7 @@
-"""A pass over a whole program, just before it is lowered, that gives each debugging equation its recorder.
+"""Pass over a whole program, just before it is lowered, and give each debugging equation its recorder.
 
-Only here is an equation's path known: JAX lowers bodies of loops and inner functions apart, each with a new name stack.
+Only at this moment is an equation's path known: JAX lowers bodies of loops and inner functions separately, each with a
+new name stack.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from jax_debug_widgets._jax.passes.tap import as_tap, debug_tap_p
 
 @functools.cache
 def debugging_readers() -> Mapping[Any, Callable[..., DebugCall]]:
-    """JAX's debugging primitives, and how each is read."""
+    """Map JAX's debugging primitives to the functions that describe their equations."""
     return {debugging.debug_print_p: describe_print, debugging.debug_callback_p: describe_callback}
 
 
@@ -65,7 +66,7 @@ def _readers() -> Mapping[Any, Callable[..., DebugCall]]:
 
 
 _NEVER_RUN = {("custom_linear_solve", f"branch_{part}_fun") for part in (0, 1, 3)}
-"""Programs that an equation has for its derivatives alone: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
+"""Programs that an equation has only for its derivatives: `matvec`, `vecmat` and `transpose_solve` beside `solve`."""
 
 MakeRecorder = Callable[[DebugCall], Recorder]
 
@@ -76,7 +77,7 @@ def with_recorders(program: ClosedJaxpr, name: str, replicas: int, make_recorder
     Args:
       program: the program as traced; it is not changed.
       name: the name of its module, `jit(f)`.
-      replicas: how many devices run it.
+      replicas: how many devices run the program.
     """
     if not _has_taps(program.jaxpr):
         return program
@@ -124,13 +125,13 @@ def has(jaxpr: core.Jaxpr, primitives: Collection[Any]) -> bool:
 
 
 def outermost(name: str) -> Place:
-    """The place of a program that JAX lowers as this module."""
-    # Un-jitted transformations run each equation as a program of its own; what they are is in the current stack.
+    """Return the place of a program that JAX lowers as the module `name`."""
+    # Un-jitted transformations run each equation as a separate program; the current stack contains the transformations.
     return Place(source_info_util.current().name_stack.extend(scope_of_module(name)))
 
 
 def scope_of_module(name: str) -> str:
-    """`jit(f)`, which some versions of JAX write `jit_f`."""
+    """Return the scope of a module: `jit(f)`, which some versions of JAX write `jit_f`."""
     if "(" in name:
         return name
     transform, _, function = name.partition("_")
@@ -160,13 +161,13 @@ def _rewrite(jaxpr: core.Jaxpr, place: Place, make_recorder: MakeRecorder) -> co
 
 
 def _in_python(equation: core.JaxprEqn, place: Place) -> Place:
-    """The place of a callback that runs un-jitted, with the loops of Python's around it."""
+    """Return the place of a callback that runs un-jitted, with the Python loops around it."""
     loops, counters = python_loops(equation)
     return replace(place, loops=loops, counters=counters, pinned=True, in_python=True) if loops else place
 
 
 def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> core.JaxprEqn:
-    """An equation that has programs among its parameters, with these rewritten."""
+    """Return an equation with programs among its parameters, with these programs rewritten."""
     counter = new_number() if equation.primitive.name in ("scan", "while") else None
     known = place.counters if can_close(equation, in_mesh=True) else ()
 
@@ -187,7 +188,7 @@ def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder)
 
 
 def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) -> list[core.JaxprEqn]:
-    """A debugging equation as a `debug_tap`, after the equations that compute where it stands at that moment."""
+    """Return a debugging equation as a `debug_tap`, after the equations that compute its coordinates and counters."""
     equation, guard = without_guard(as_tap(original), place)
     inner = equation.params["inner"]
     described = describe(equation, guard, place)
@@ -216,7 +217,7 @@ def _tapped(original: core.JaxprEqn, place: Place, make_recorder: MakeRecorder) 
 
 
 def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place, order: int = -1) -> DebugCall:
-    """Describe the debugging equation that a `debug_tap` at this place stands for; `order` is that of `DebugCall`."""
+    """Describe the debugging equation that a `debug_tap` at this place represents; `order` is that of `DebugCall`."""
     avals = [core.physical_aval(variable.aval) for variable in equation.invars]
     inner, params, lanes = (equation.params[key] for key in ("inner", "params", "lanes"))
     traceback, name_stack = traceback_of(equation.source_info), equation.source_info.name_stack
@@ -232,7 +233,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place, order: 
         conditional=place.conditional or (inner is debug_stop_p and dict(params)["spec"].conditional),
         in_condition=place.in_condition,
         steady=steady,
-        # A counter among the operands of what XLA may hoist would keep it from doing so, and from merging pure callbacks.
+        # A counter among the operands would keep XLA from hoisting the call, and from merging pure callbacks.
         countable=not steady and can_count and inner.name != "pure_callback",
         numbered=bool(by_itself) and all(loop.apart for loop in by_itself) and len(place.counters) == len(loops),
         in_python=place.in_python,
@@ -247,7 +248,7 @@ def describe(equation: core.JaxprEqn, guard: Guard | None, place: Place, order: 
 
 
 def without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn, Guard | None]:
-    """The equation with only the user's values as operands, and what tells whether it is a phantom."""
+    """Return the equation with only the user's values as operands, and the guard for phantoms; None without one."""
     if not equation.params["guards"]:
         return equation, None
     *values, operand = equation.invars
@@ -256,17 +257,17 @@ def without_guard(equation: core.JaxprEqn, place: Place) -> tuple[core.JaxprEqn,
     params |= {"lanes": Lanes(lanes.sizes, lanes.mapped[:-1]), "guards": ()}
     bare = equation.replace(invars=values, params=params)
     if place.loops and not place.is_steady(operand) and all(map(place.is_steady, values)):
-        return bare, None  # XLA hoists it for plain JAX, and must be free to do so here.
+        return bare, None  # In plain JAX, XLA hoists it; it must be free to do so here.
     return bare, Guard(operand, lanes.mapped[-1], causes)
 
 
 def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.JaxprEqn]:
-    """The equation in a `cond` that takes it in every n-th iteration only, counted over the loops around it."""
+    """Return the equation in a `cond` that runs it only in every n-th iteration, counted over the loops around it."""
 
     def chosen(*counters: Any) -> Any:
         ordinal = counters[0]
         for counter, loop in zip(counters[1:], place.loops[1:], strict=True):
-            # The earlier iterations of a loop of unknown length are unknown: its own iterations are counted.
+            # The length of an inner loop may be unknown; then only the loop's own iterations are counted.
             ordinal = counter if loop.length is None else ordinal * np.int32(loop.length) + counter
         return lax.convert_element_type(lax.eq(lax.rem(ordinal, np.int32(every)), np.int32(0)), np.int32)
 
@@ -283,12 +284,12 @@ def _sampled(tapped: core.JaxprEqn, place: Place, every: int) -> list[core.Jaxpr
 
 
 def coordinate_equations(place: Place, beside: core.JaxprEqn) -> list[core.JaxprEqn]:
-    """`axis_index` of each mapped axis of the mesh, with fresh variables."""
+    """Return the equations of `axis_index` for each mapped axis of the mesh, with new variables."""
     if not place.axes:
         return []
     with core.extend_axis_env_nd([(name, place.mesh.shape[name]) for name in place.axes]):
         traced = jax.make_jaxpr(lambda: [lax.axis_index(name) for name in place.axes])()
-    # The effect says that an axis is read; it is bound around this program, so it is not an effect of it.
+    # The effect marks that an axis is read. The axis is bound around this program, so the program has no such effect.
     return [
         one.replace(source_info=beside.source_info, ctx=beside.ctx, effects=core.no_effects)
         for one in traced.jaxpr.eqns

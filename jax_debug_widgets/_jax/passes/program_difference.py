@@ -1,7 +1,7 @@
 """Find the first difference between two traces of one function, apart from the equations that a capture adds.
 
-The equations and their constants are compared. The functions of callbacks may be made anew by each trace, so only the values
-that these hold are compared.
+The equations and their constants are compared. Each trace may make new function objects for callbacks, so only the
+values that these hold are compared.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class ProgramDifference:
     """The first equation that is not the same in both programs.
 
     Attributes:
-      equation: the equation of the new program; None if that has no more, or differs in its results only.
-      before, after: a number that is part of both programs; UNKNOWN where they differ in something else.
+      equation: the equation of the new program; None if the new program has no further equation, or differs only in its
+        results.
+      before, after: a number that differs between the programs; UNKNOWN if something else differs.
     """
 
     equation: Any
@@ -52,12 +53,12 @@ class ProgramDifference:
 
 
 def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> ProgramDifference | None:
-    """The first difference between two programs of one function; None if they compute the same."""
+    """Return the first difference between two programs of one function; None if they compute the same."""
     return next((found for found in _Comparison().closed(before, after) if not _is_of_checkify(found)), None)
 
 
 def _is_of_checkify(found: ProgramDifference) -> bool:
-    """Whether `checkify` has made an equation: it numbers the checks of a process, so each trace has other numbers."""
+    """Whether `checkify` made the equation: it numbers the checks of a process, so each trace has other numbers."""
     traceback = None if found.equation is None else found.equation.source_info.traceback
     files = (frame.file_name for frame in traceback.frames) if traceback is not None else ()
     return _CHECKIFY in takewhile(lambda file: not is_users(file), files)
@@ -162,7 +163,7 @@ class _Comparison:
 
 
 def is_plain_tap(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is a tap with the operands of the debugging equation that it stands for: no lanes, no guards."""
+    """Whether a tap has just the operands of the debugging equation that it represents: no lanes, no guards."""
     params = equation.params
     return equation.primitive is debug_tap_p and not params["lanes"].sizes and not params["guards"]
 
@@ -191,7 +192,7 @@ def is_identity(equation: core.JaxprEqn) -> bool:
 
 
 def _as_jax_has_it(tap: core.JaxprEqn) -> list[core.JaxprEqn]:
-    """The equations that JAX makes instead of a tap: one for each lane of a `vmap`."""
+    """Return the equations that JAX makes instead of a tap: one for each lane of a `vmap`."""
     inner, params, lanes = tap.params["inner"], dict(tap.params["params"]), tap.params["lanes"]
     if is_plain_tap(tap):
         return [tap.replace(primitive=inner, params=params)]
@@ -206,7 +207,7 @@ def _as_jax_has_it(tap: core.JaxprEqn) -> list[core.JaxprEqn]:
 
 
 def _user_of(equation: core.JaxprEqn, position: int) -> core.JaxprEqn:
-    """The first equation that computes with an operand: in the program that the equation runs, if it runs one."""
+    """Return the first equation that computes with an operand; if the equation runs a program, search in that program."""
     for program in core.jaxprs_in_params(equation.params):
         place = position - len(equation.invars) + len(program.invars)
         if place >= 0:
@@ -218,7 +219,7 @@ def _user_of(equation: core.JaxprEqn, position: int) -> core.JaxprEqn:
 
 
 def is_same(before: Any, after: Any, depth: int = 0) -> bool:
-    """Whether two values are the same, as far as they can be compared: objects that cannot are of one type."""
+    """Whether two values are the same, as far as they can be compared; else whether their types are the same."""
     if before is after or depth > _DEPTH or (_tells_where(before) and _tells_where(after)):
         return True
     if any(_is_array(one) or isinstance(one, float | complex) for one in (before, after)):
@@ -241,7 +242,7 @@ _DEPTH = 6
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
-    """The parts of a container, a function or a dataclass; None for other objects."""
+    """Return the parts of a container, a function or a dataclass; None for other objects."""
     match value:
         case list() | tuple():
             return value
@@ -262,7 +263,7 @@ _FRAME = re.compile(r'File ".*", line \d+')
 
 
 def _tells_where(value: Any) -> bool:
-    """Whether a value has a frame of Python's stack, as `traceback` makes it: a trace elsewhere has other frames."""
+    """Whether a value contains a frame of Python's stack, as from `traceback`: another trace has other frames."""
     parts = value if isinstance(value, list | tuple) else (value,)
     return any(isinstance(one, FrameSummary) or (isinstance(one, str) and _FRAME.search(one)) for one in parts)
 
@@ -275,7 +276,7 @@ def _content(cell: Any) -> Any:
 
 
 def _is_array(value: Any) -> bool:
-    # Before jax 0.9 the constants of a program are of a type of their own.
+    # Before jax 0.9 the constants of a program have a type of their own.
     return hasattr(value, "__array__") and not isinstance(value, core.Tracer | type)
 
 
@@ -288,7 +289,7 @@ def _are_same_numbers(before: Any, after: Any) -> bool:
 
 
 def on_host(array: Any) -> np.ndarray:
-    """The numbers of an array on the host; the user's transfer guard does not apply."""
+    """Return the numbers of an array on the host; the user's transfer guard does not apply."""
     if isinstance(array, np.ndarray | np.generic):
         return np.asarray(array)
     return read([numbers_array(array)])[0]

@@ -1,7 +1,7 @@
 """Keep the records of checks as rows of int32: a loop merges row by row, and a program returns all rows as one result.
 
-A row has the number of faults found, the check's further numbers for the first fault, and its iteration of each loop around
-it, innermost first. XLA compiles each result of a kernel apart, and a row as fast as one number.
+A row has the number of faults, the check's further numbers for the first fault, and its iteration of each loop around
+it, innermost first. XLA compiles each result of a kernel separately, and a row as fast as one number.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.compat.private import core
 
 _MOST = np.int32(1 << 30)
-"""Above this nothing is counted."""
+"""Counts do not grow beyond this number, so that they cannot overflow."""
 
 _CHOSEN, _JOINED = 16, 8
-"""XLA's CPU backend needs 15 ms to compile each operand of a `concatenate` of more than a few, but no time for selects."""
+"""XLA's CPU backend takes 15 ms to compile each operand of a `concatenate` of more than a few, but no time for selects."""
 
 
 def row_of(*numbers: Any) -> Any:
-    """Single numbers as a row; one that is a row already stays."""
+    """Return single numbers as a row; a row is returned as it is."""
     if len(numbers) == 1 and np.ndim(numbers[0]) == 1:
         return numbers[0]
     each = [lax.broadcast(lax.convert_element_type(one, np.int32), (len(numbers),)) for one in numbers]
@@ -39,12 +39,15 @@ def row_of(*numbers: Any) -> Any:
 
 
 def empty_row(size: int) -> Any:
-    """The row of a check that has found nothing."""
+    """Return the row of a check that has found nothing."""
     return lax.broadcast(np.int32(0), (size,))
 
 
 def merged(old: Any, step: Any, new: Any) -> Any:
-    """A row so far, and the one of this iteration, which has no number for the loop: the first stays, counts add up."""
+    """Merge the row so far with that of this iteration, which lacks the iteration's number.
+
+    Keep the first fault, add the counts.
+    """
     place, zero = np.arange(old.size), np.int32(0)
     longer = lax.pad(new, zero, [(0, 1, 0)])
     longer = lax.select(place == new.size, lax.broadcast(step, (old.size,)), longer)
@@ -56,7 +59,7 @@ def merged(old: Any, step: Any, new: Any) -> Any:
 
 
 def merged_numbers(step: Any, new: Any, *old: Any) -> list[Any]:
-    """The numbers of `merged`, each apart."""
+    """Return the numbers of `merged`, each separately."""
     numbers = [lax.reshape(lax.slice(new, (at,), (at + 1,)), ()) for at in range(new.size)]
     before, now = old[0], numbers[0]
     keep = lax.bitwise_or(lax.gt(before, np.int32(0)), lax.eq(now, np.int32(0)))
@@ -77,7 +80,7 @@ class Rows:
     places: tuple[tuple[int, int, int], ...]
 
     def read(self, results: Sequence[np.ndarray]) -> Iterator[list[int]]:
-        """The rows of one call."""
+        """Yield the rows of one call."""
         for result, first, size in self.places:
             yield results[result][first : first + size].tolist()
 
@@ -86,13 +89,13 @@ def rows_together(rows: Sequence[Any], cheap: int) -> tuple[list[core.JaxprEqn],
     """Join rows to few results: return the equations that do it, the results, and where each row is in them.
 
     Args:
-      cheap: how many rows at the end XLA may compute once more for each number of a result.
+      cheap: how many rows at the end are so cheap that XLA may recompute them for each number of a result.
     """
     places: dict[int, tuple[int, int, int]] = {}
     equations: list[core.JaxprEqn] = []
     parts: list[Any] = []
     first = 0
-    # Only rows that are on no mesh may be joined.
+    # Only rows without a mesh may be joined.
     free = [number for number, row in enumerate(rows) if row.aval.sharding.mesh.empty]
     for chosen in _batches(free):
         own = [rows[number] for number in chosen]
@@ -118,9 +121,9 @@ def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _matrix(cheap: int, *rows: Any) -> Any:
-    """Rows one after the other, each as long as the longest. Behind a barrier: what computes them stays as it is.
+    """Join rows to a matrix, each padded to the longest. A barrier before it keeps the code that computes them unchanged.
 
-    The last `cheap` ones are not behind it.
+    The last `cheap` rows bypass the barrier.
     """
     count, width = len(rows), max(row.size for row in rows)
     shape = (count, width)

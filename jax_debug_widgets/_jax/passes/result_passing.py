@@ -57,7 +57,7 @@ class PassedLine:
     """One print, or the watched values of one body, in a program with further results.
 
     Attributes:
-      teller: reports it, for several calls at once, as one by one takes ten times as long.
+      teller: reports it, for several calls at once, because one by one takes ten times as long.
       constants: for each operand its constant value; None if the operand is a result of the program.
       count: how many operands are results.
     """
@@ -85,7 +85,7 @@ class ReportingProgram:
       program: the program; it has `count` results more than the user's.
       lines: the prints and watched bodies, in the order of the program.
       packing: where the operands of the lines are among the further results.
-      watches: if values are watched, the program without taps, which must live as long; else None.
+      watches: if values are watched, the program without taps, which must stay alive as long; else None.
     """
 
     program: ClosedJaxpr
@@ -152,7 +152,7 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProg
         changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, lines)
     except _RefusedError:
         return None
-    # The names of its arguments stay: they are in what JAX says of arguments that do not fit.
+    # The names of its arguments stay: JAX's errors about arguments contain them.
     also, results, packing = packed(said)
     changed = changed.replace(
         eqns=[*changed.eqns, *also],
@@ -172,7 +172,7 @@ def _rewrite(
     teller_of: Callable[[core.JaxprEqn, Guard | None, Place], ResultReporter],
     lines: list[PassedLine],
 ) -> tuple[core.Jaxpr, list[Any]]:
-    """The program without its prints, and the variables of it that they say; a line is added for each of them."""
+    """Return the program without its prints, and the variables that these print; add a line for each print to `lines`."""
     equations: list[core.JaxprEqn] = []
     said: list[Any] = []
 
@@ -208,7 +208,7 @@ def _constant(operand: Any) -> np.ndarray | None:
 
 
 def without_unused(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without unused equations, which JAX removes later anyway; all its arguments stay."""
+    """Return the program without unused equations, which JAX removes later anyway; all its arguments stay."""
     needed, _ = pe.dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
     return program.replace(jaxpr=needed)
 
@@ -223,7 +223,7 @@ def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: l
 
 
 def _said(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
-    """The prints of a program that can be results of it, and the taps of what is watched; None for all else that it says."""
+    """Yield the prints that can be results of the program, and the taps of watched values; None for each other effect."""
     for equation in jaxpr.eqns:
         if _is_print(equation) or equation.primitive is watch_tap_p:
             yield equation
@@ -251,7 +251,7 @@ def _is_plain(operand: Any) -> bool:
 
 
 def _iterations(jaxpr: core.Jaxpr) -> float:
-    """How often the loops of a program run their bodies, together."""
+    """Return how often the loops of a program run their bodies, together."""
     return sum(map(_iterations_of, jaxpr.eqns))
 
 

@@ -1,4 +1,4 @@
-"""A ring buffer: memory into which a compiled program writes its events' values without calling Python.
+"""Provide ring buffers: memory into which a compiled program writes its events' values without calling Python.
 
 A call of Python costs XLA some microseconds on an idle machine, and a twentieth of a step of 4 ms if all cores are busy. On
 the CPU, and with Numba, a loop writes its small values into the ring in a tenth of a microsecond, and many are taken out at
@@ -26,10 +26,10 @@ _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
 """The size of a ring in bytes: at first, and at most, if it was found full several times."""
 
 _LARGEST_RECORD = 1 << 14
-"""Bytes; more than that is not small, and each costs more than a call of Python."""
+"""Bytes of the largest record. Writing a larger one costs more than a call of Python."""
 
 MOST_WAITING = 1 << 26
-"""Bytes that wait to be taken from a ring. With more, the program calls Python for each, which holds it up."""
+"""The most bytes that may wait in a ring. With more, the program calls Python for each event, which slows it down."""
 
 _IN_PARTS_OF_BYTES = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
 """Types whose elements take less than a byte in XLA, and one byte in NumPy."""
@@ -50,7 +50,7 @@ def _native() -> Any:
 
 
 Records = tuple[np.ndarray, np.ndarray, list[np.ndarray]]
-"""Times, int64[n], `perf_counter_ns()`; idents of threads, int64[n]; for each array that of each record, [n, ...]."""
+"""Times, int64[n], `perf_counter_ns()`; idents of threads, int64[n]; for each array its values in all records, [n, ...]."""
 
 
 class Ring:
@@ -86,7 +86,7 @@ class Ring:
 
     @property
     def address(self) -> np.ndarray:
-        """The address of the ring's head, as uint32[2]."""
+        """Return the address of the ring's head, as uint32[2]."""
         return np.array([self._head.ctypes.data], np.uint64).view(np.uint32)
 
     def __len__(self) -> int:
@@ -205,7 +205,7 @@ def together(records: Sequence[Records]) -> Records | None:
 
 
 def ring_for(ctx: Any, record: Any) -> Ring | None:
-    """A ring for the operands of an equation that is lowered; None if the equation must call its recorder."""
+    """Return a ring for the operands of an equation that is being lowered; None if the equation must call its recorder."""
     parts = parts_of(record)
     writers: list[Writer | None] = [getattr(one, "writer", None) for one, _ in parts]
     around, first, avals = ctx.module_context.axis_context, writers[0], ctx.avals_in

@@ -1,9 +1,10 @@
 """Run the watched version of a loop's body, or of a program, every n-th time only, and the plain one otherwise.
 
-A loop becomes a loop of turns: each runs the watched body once, and then the plain body in an inner loop; in a backward pass
-the plain ones come first. A switch in each iteration would cost more, as XLA copies the values that go through it. A switch
-is used for bodies with prints of their own (their loop must not change), for unrolled loops, and if random keys are stacked.
-In `shard_map`, where traced code must say how values vary over the mesh, the switch is beside the values (`watch_tap.py`).
+A loop becomes a loop of turns: each runs the watched body once, and then the plain body in an inner loop; in a backward
+pass the plain ones come first. A switch in each iteration would cost more, because XLA copies the values that go
+through it. A switch is used for bodies with prints of their own (their loop must not change), for unrolled loops, and
+if random keys are stacked. In `shard_map`, where types contain how values vary over the mesh, the switch is beside the
+values (`watch_tap.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
 
 ask_p = jax_core.Primitive("ask_host")
-"""A Boolean that the host function `answer` gives each time the program runs."""
+"""Returns a boolean from the host function `answer` each time the program runs."""
 
 
 @ask_p.def_effectful_abstract_eval
@@ -57,7 +58,7 @@ def has_long_loop(jaxpr: Any, every: int) -> bool:
 
 
 def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool]) -> ClosedJaxpr:
-    """A program that is `watched` in the calls that `takes` chooses."""
+    """Make a program that is `watched` in the calls that `takes` chooses."""
 
     def answer() -> tuple[np.ndarray]:
         return (np.array(takes()),)
@@ -70,9 +71,9 @@ def by_call(plain: ClosedJaxpr, watched: ClosedJaxpr, takes: Callable[[], bool])
 
 
 def by_iteration(equation: Any, watched: Any, every: int) -> list[Any]:
-    """A loop that runs the body `watched` in its first iteration and every n-th after it, as equations.
+    """Return the equations of a loop that runs the body `watched` in its first iteration and every n-th after it.
 
-    One that runs from its end does so in the same iterations.
+    A loop that runs from its end does so in the same iterations.
     """
     is_scan = equation.primitive.name == "scan"
     if _can_take_turns(equation):
@@ -91,7 +92,7 @@ def _can_take_turns(equation: Any) -> bool:
 
 
 def _lanes_that_end(params: Any) -> tuple[int, ...]:
-    """The shape of the condition of a `while`: under `vmap` its lanes may end one by one."""
+    """Return the shape of the condition of a `while`: under `vmap` its lanes may end one by one."""
     return params["cond_jaxpr"].out_avals[0].shape
 
 
@@ -125,7 +126,8 @@ def _turns(goes_on: Callable[[Any], Any], watched: Any, plain: Any, every: int, 
 def _turns_back(is_last: Any, is_watched: Any, watched: Any, plain: Any, state: Any) -> Any:
     """Until `is_last(state)`, run `plain` while not `is_watched(state)`, then `watched` once; return the last state.
 
-    A backward pass is watched where its forward pass is, in iterations counted from the start: it ends with such a one.
+    A backward pass is watched where its forward pass is, in iterations counted from the start: so it ends with a
+    watched iteration.
     """
 
     def turn(state: Any) -> Any:
@@ -242,7 +244,7 @@ def _while(equation: Any, watched: ClosedJaxpr, every: int) -> Any:
 
 
 def _switched(plain: ClosedJaxpr, watched: ClosedJaxpr, every: int) -> ClosedJaxpr:
-    """The body with the number of the iteration as its last operand."""
+    """Return the body with the number of the iteration as its last operand."""
 
     def either(*operands: Any) -> Any:
         *own, number = operands
@@ -252,7 +254,7 @@ def _switched(plain: ClosedJaxpr, watched: ClosedJaxpr, every: int) -> ClosedJax
 
 
 def _version(program: ClosedJaxpr) -> Callable[..., Any]:
-    """A branch of a switch. The name tells `Place.inside` that what both branches print is one print."""
+    """Return a branch of a switch. Its name lets `Place.inside` treat a print in both branches as one print."""
 
     def run(*operands: Any) -> Any:
         return core.jaxpr_as_fun(program)(*operands)

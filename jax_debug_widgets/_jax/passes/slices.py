@@ -1,4 +1,4 @@
-"""Plan how to compute some variables of a body again, from others that are in memory anyway."""
+"""Plan how to recompute some variables of a body from others that are in memory anyway."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CHEAP = frozenset({
 
 @dataclass(frozen=True)
 class Slice:
-    """A way to compute some wanted variables of a body again.
+    """A way to recompute some wanted variables of a body.
 
     Attributes:
-      variables: the variables that are read for it.
+      variables: the variables that are read.
       compute: takes their arrays; returns the arrays of the wanted variables.
     """
 
@@ -34,7 +34,7 @@ class Slice:
 
 
 def slice_of(jaxpr: core.Jaxpr, wanted: Sequence[Any], turned: Mapping[Any, Any]) -> Slice:
-    """Find the variables to read for the `wanted` ones: those made element by element are computed again from others.
+    """Find the variables to read for the `wanted` ones: those computed element by element are recomputed from others.
 
     Args:
       jaxpr: the body.

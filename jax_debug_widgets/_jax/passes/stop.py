@@ -1,8 +1,9 @@
-"""The `debug_stop` primitive: `jax_debug_widgets.breakpoint` in a program.
+"""Define the `debug_stop` primitive: `jax_debug_widgets.breakpoint` in a program.
 
-Like `debug_tap`, it has `vmap` lanes and, when lowered, a recorder. It also returns the values that the program continues with.
-Its condition is evaluated on the device: values are moved to the host only if it holds. The branch for that is made when the
-program is lowered, after all transformations, as `vmap` would turn a `cond` into a `select`, which runs both sides.
+Like `debug_tap`, it has `vmap` lanes and, when lowered, a recorder. It also returns the values that the program
+continues with. Its condition is evaluated on the device: values are moved to the host only if it holds. The branch for
+that is made when the program is lowered, after all transformations, because `vmap` would turn a `cond` into a `select`,
+which runs both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from jax_debug_widgets._jax.origins.stack import Stack, StackFrame, calling_stac
 from jax_debug_widgets._jax.passes.emit import emit_recorder_call
 
 debug_stop_p = jax_core.Primitive("debug_stop")
-"""Operands: the condition if there is one, the values that go on, the variables of the frames. Results: the values.
+"""Operands: the condition if there is one, the values that the program goes on with, the variables of the frames.
+Results: these values.
 
 Parameters: `spec`, a `_Spec`; `lanes`; `record` or None.
 """
@@ -57,12 +59,12 @@ class _Spec:
 
     @property
     def going_on(self) -> slice:
-        """The operands that the program goes on with, as a slice."""
+        """Return the operands that the program goes on with, as a slice."""
         return slice(int(self.conditional), int(self.conditional) + self.tree.num_leaves)
 
 
 def stop_here(value: Any, when: Any, name: str, num_frames: int) -> Any:
-    """Bind a breakpoint for the frame that called us, and give back `value`.
+    """Bind a breakpoint for the frame that called us, and return `value`.
 
     Raises:
       TypeError: `when` is not one boolean, or another argument has the wrong type.
@@ -119,7 +121,7 @@ def _again(value: Any, kind: OperandType) -> Any:
 def describe_stop(
     params: Mapping[str, Any], frame: Frame, name_stack: str, avals: Sequence[Any], lanes: Lanes
 ) -> DebugCall:
-    """The equation of a `debug_stop` primitive with these parameters."""
+    """Describe the equation of a `debug_stop` primitive with these parameters."""
     spec: _Spec = params["spec"]
     going_on = spec.going_on
     names = [
@@ -176,7 +178,7 @@ def _call_abstract_eval(*avals: Any, spec: _Spec, **_rest: Any) -> tuple[list[An
 
 @debug_stop_p.def_impl
 def _pass(*operands: Any, spec: _Spec, **_rest: Any) -> list[Any]:
-    """Outside a capture nothing stops."""
+    """Return the values: outside a capture the program does not stop."""
     return list(operands[spec.going_on])
 
 

@@ -1,4 +1,4 @@
-"""Make checks of values that a choice takes, or leaves out; see `chosen`."""
+"""Make checks of values from which a choice takes only some elements; see `chosen`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jax_debug_widgets._jax.passes.chosen import Choice
 
 
 def taking(body: BodyFacts, equation: Any, choices: Mapping[Any, Choice]) -> BodyFacts:
-    """The facts of a body for an equation whose results a choice takes: the check looks at what is taken alone."""
+    """Return the facts of a body for an equation whose results a choice takes: the check covers only the taken elements."""
     taken = [one for one in equation.outvars if one in choices]
     return replace(body, certain=body.certain.union(taken), computed=body.computed.union(taken))
 
 
 def of_taken(check: Check, choice: Choice, equation: Any) -> Check:
-    """The check of those elements of an equation's result that a choice takes."""
+    """Return the check of those elements of an equation's result that a choice takes."""
     (out,) = equation.outvars
 
     choosers = choice.choosers
@@ -32,7 +32,7 @@ def of_taken(check: Check, choice: Choice, equation: Any) -> Check:
 
 
 def of_row(checked: Checked, row: Any, choice: Choice) -> Check:
-    """The row of a check in a loop, a branch or a function, if a choice takes all that this gives; or else an empty one."""
+    """Return the row of a check in a loop, a branch or a function if a choice takes its whole result; else an empty row."""
 
     def compute(*arrays: Any) -> Sequence[Any]:
         *choosers, row = arrays

@@ -1,8 +1,8 @@
-"""The `debug_tap` primitive: a debugging equation with its `vmap` lanes and, when it is lowered, its recorder.
+"""Define the `debug_tap` primitive: a debugging equation with its `vmap` lanes and, when it is lowered, its recorder.
 
 JAX unrolls a vmapped callback into one call a lane: 1024 lanes take seconds to compile and a third of a second to run.
 Inside a capture the batching rule binds `debug_tap` instead: the operands with their `vmap` axes leading, and the
-primitive and parameters it stands for. `store.lanes` splits a firing into the events that JAX would have made.
+primitive and parameters that it represents. `store.lanes` splits a firing into the events that JAX would have made.
 `program.py` gives it a recorder when the program is lowered; without one (a program that outlived its capture, such as
 the function that `jax.vjp` returns) it does what JAX does.
 """
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 debug_tap_p = jax_core.Primitive("debug_tap")
-"""Parameters: `inner`, the primitive it stands for, with its `params` (as items); `lanes`; `record` or None; `guards`:
-which transformations may make it fire where the user's program would not (`cond`, `while`, `condition`). If there are
-any, its last operand tells, lane by lane, whether it is really there (see `phantoms`). `home`: the lengths of the loops
-around it when one of them was differentiated, outermost first (see `hoisting`)."""
+"""Parameters: `inner`, the primitive that it represents, with its `params` (as items); `lanes`; `record` or None;
+`guards`: which transformations may make it fire where the user's program would not (`cond`, `while`, `condition`).
+If there are any, its last operand is a boolean for each lane: whether the event is real (see `phantoms`). `home`:
+the lengths of the loops around it when one of them was differentiated, outermost first (see `hoisting`).
+"""
 debug_tap_p.multiple_results = True
 
 
 def debugging_primitives() -> tuple[Any, ...]:
-    """The primitives of debugging equations: JAX's, and `debug_tap`."""
+    """Return the primitives of debugging equations: JAX's, and `debug_tap`."""
     return debugging.debug_print_p, debugging.debug_callback_p, debug_tap_p
 
 
@@ -53,7 +54,7 @@ def bind_batched(
         return [], ()
     moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(operands, dims, strict=True)]
     if guards and all(dim is None for dim in dims[:-1]):
-        # If no operand is mapped, JAX fires once for all lanes: the event is real if it is in any lane.
+        # If no operand is mapped, JAX fires once for all lanes: the event is real if it is real in any lane.
         moved = [*operands[:-1], moved[-1].any(0)]
     else:
         mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
@@ -64,7 +65,7 @@ def bind_batched(
 
 
 def as_tap(equation: core.JaxprEqn) -> core.JaxprEqn:
-    """A debugging equation as a `debug_tap` that stands for it; the equation itself if it is one."""
+    """Return a debugging equation as a `debug_tap`; the equation itself if it is one."""
     if equation.primitive is debug_tap_p:
         return equation
     params = {
@@ -102,7 +103,7 @@ def unroll(*operands: Any, inner: Any, params: Any, lanes: Lanes, guards: tuple[
 
 
 def in_order(lanes: Lanes) -> list[tuple[int, ...]]:
-    """The lanes in JAX's order: the innermost axis is unrolled first."""
+    """Return the lanes in JAX's order: the innermost axis is unrolled first."""
     return [reversed_lane[::-1] for reversed_lane in np.ndindex(*reversed(lanes.sizes))]
 
 

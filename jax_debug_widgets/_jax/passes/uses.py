@@ -26,24 +26,27 @@ from jax_debug_widgets._jax.tracing.copies import is_given_as_cotangent
 from jax_debug_widgets._jax.tracing.tangents import AROUND, hanging, tangents_in
 
 _DERIVED = re.compile(r"transpose\((?:jvp\()?|jvp\(")
-"""A derivative in a name stack: what is differentiated twice is in `transpose(jvp(jvp(...)))`, the outer one first."""
+"""Matches a derivative in a name stack. A function that is differentiated twice is in `transpose(jvp(jvp(...)))`, outer
+first.
+"""
 
 
 _PUT_ON_MESH = ("reshard", "pvary")
-"""Primitives that give what they take, as a value of the devices of a mesh."""
+"""Primitives that return their operand as a value of the devices of a mesh."""
 
 
 _REMATS = frozenset({"checkpoint", "remat", "remat2"})
-"""The names of `jax.checkpoint`'s primitive in JAX's versions."""
+"""The names of `jax.checkpoint`'s primitive in the versions of JAX."""
 
 
 class VariableUses:
     """The uses of a body's variables, as far as differentiation is concerned.
 
     Attributes:
-      consumers: maps a variable to the equations that take it; `results`: to its positions among the results.
-      derived: for each equation: whether each derivative that it is inside has transposed it, outermost first.
-      transposed: for each equation: how many derivatives have transposed it; 0: it is part of the forward pass.
+      consumers: variable -> the equations that use it; `results`: variable -> its positions among the results.
+      derived: for each equation and each derivative around it, outermost first: whether that derivative has transposed
+        it.
+      transposed: for each equation: how many derivatives have transposed it; 0 for a part of the forward pass.
       cotangents: the variables that are cotangents.
     """
 
@@ -75,12 +78,12 @@ class VariableUses:
                 self.results.setdefault(atom, []).append(position)
 
     def _takes_cotangent(self, equation: core.JaxprEqn) -> bool:
-        """Whether a transposed equation takes a cotangent, or the constant that the first one is."""
+        """Whether a transposed equation uses a cotangent, or the constant that the first cotangent is."""
         variables = [atom for atom in equation.invars if not isinstance(atom, core.Literal)]
         return not variables or any(self.is_cotangent(atom) or self._is_one(atom) for atom in equation.invars)
 
     def around(self, number: int, equation: Any, key: str) -> BodyContext:
-        """The context of the body that an equation runs, which is its parameter `key`."""
+        """Return the context of the body that an equation runs, which is its parameter `key`."""
         results, name = list(equation.outvars), equation.primitive.name
         operands = operands_of(equation, key, equation.invars)
         used = {i for i, out in enumerate(results) if self.is_used(out, number)}
@@ -107,7 +110,7 @@ class VariableUses:
         )
 
     def _way_into(self, equation: core.JaxprEqn) -> tuple[Hashable, ...]:
-        # On jax 0.8 what is inlined of a checkpointed function has no mark of its call.
+        # On jax 0.8 the inlined equations of a checkpointed function have no mark of its call.
         is_unmarked = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and is_checkpointed(equation)
         if is_unmarked or loop_called_by(equation) is not None:
             return way_to(equation)
@@ -124,15 +127,15 @@ class VariableUses:
         """Map the inputs that are tangents, in the program that an equation runs, to the frames that asked for each."""
         function = _place_of(_program(equation, key))
         asked = [self._asked_inside(one, function) for one in equation.invars]
-        # Carried values are operands again; those of equations moved out of the loop end inside.
+        # Carried results are operands again; equations that were moved out of the loop end inside it.
         operands, _ = hanging(equation, [AROUND in one for one in asked])
         asked = [frozenset([AROUND]) if hangs else one for hangs, one in zip(operands, asked, strict=True)]
         return {place: one for place, one in enumerate(operands_of(equation, key, asked)) if one}
 
     def _asked_inside(self, operand: Any, function: tuple[Any, ...]) -> frozenset[int]:
-        """The frames that asked for the tangent `operand`, seen from a loop in `function`; empty if it is no tangent.
+        """Return the frames that asked for the tangent `operand`, seen from a loop in `function`; empty if it is not a tangent.
 
-        For an equation moved out of the loop, they are frames inside it; else `AROUND`.
+        For an equation moved out of the loop, these are frames inside the loop; else `AROUND`.
         """
         if isinstance(operand, core.Literal) or operand not in self._tangents:
             return frozenset()
@@ -142,7 +145,7 @@ class VariableUses:
         return self._tangents[operand] if is_moved else frozenset([AROUND])
 
     def _outer(self, number: int, equation: core.JaxprEqn) -> tuple[bool, ...] | None:
-        """`BodyContext.outer` of what an equation runs."""
+        """Return `BodyContext.outer` of the programs that an equation runs."""
         levels = self._frames_of(equation)
         is_of_rule = any(level.runs_rule == "backward" for level in levels)
         is_told = not (is_of_rule or (self.transposed[number] and is_checkpointed(equation)))
@@ -154,7 +157,7 @@ class VariableUses:
         return pushed_at(self._frames_of(equation), traceback_of(equation.source_info)) is not None
 
     def _is_moved(self, equation: core.JaxprEqn) -> bool:
-        """Whether what a loop of this body runs is, or calls, a jitted function that is run here: it was moved out of there."""
+        """Whether a jitted call was moved out of a loop of this body: the loop ran that function, or its caller."""
         if equation.primitive.name not in JITS:
             return False
         frames = self._frames_of(equation)
@@ -163,7 +166,7 @@ class VariableUses:
 
     @cached_property
     def _run_by_loops(self) -> frozenset[tuple[Any, ...]]:
-        """File and first line of the functions that the loops of this body run."""
+        """Return file and first line of the functions that the loops of this body run."""
         keys = {"scan": "jaxpr", "while": "body_jaxpr"}
         loops = [one for one in self._equations if one.primitive.name in keys]
         return frozenset(_place_of(one.params[keys[one.primitive.name]].jaxpr) for one in loops)
@@ -179,7 +182,7 @@ class VariableUses:
         return not isinstance(atom, core.Literal) and atom in self.cotangents
 
     def _is_one(self, atom: Any) -> bool:
-        """Whether an operand is what a gradient begins with in a transposed program: the constant 1, put on a mesh or not."""
+        """Whether an operand is the constant 1 with which a gradient begins in a transposed program, maybe put on a mesh."""
         if not isinstance(atom, core.Literal):
             return atom in self._ones
         aval: Any = atom.aval
@@ -195,7 +198,7 @@ class VariableUses:
         return used or variable in self.results
 
     def _only_hands_on(self, consumer: int, number: int) -> bool:
-        """Whether an equation takes a result of equation `number` for tangents, or moves lanes of what only cotangents take."""
+        """Whether an equation uses a result of `number` only for tangents, or only moves lanes of a value for cotangents."""
         one = self._equations[consumer]
         if one.primitive.name == "transpose":
             own, makers = (
@@ -207,7 +210,10 @@ class VariableUses:
 
 
 def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: int | None = None) -> tuple[bool, ...]:
-    """Drop from `derived` the derivatives that run backward rules around frame `depth`; None: around the innermost frame."""
+    """Drop from `derived` the derivatives that run backward rules around frame `depth`.
+
+    If `depth` is None, it is the innermost frame.
+    """
     for at, level in enumerate(levels[:depth]):
         if level.runs_rule == "backward":
             asked_in_rule = sum(inner.derivatives for inner in levels[at + 1 :])
@@ -217,13 +223,13 @@ def seen_from_rules(derived: tuple[bool, ...], levels: Sequence[Level], depth: i
 
 
 def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tuple[bool, ...]:
-    """See `VariableUses.derived`, of an equation in a body with that name stack, and `BodyContext.outer`."""
+    """Return an item of `VariableUses.derived`, for an equation in a body with that name stack, and `BodyContext.outer`."""
     own = _text_of(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()
     told, inner = _derivatives_in(around), _derivatives_in(own)
     outer = told if outer is None else outer
-    # A transposed `jax.checkpoint` has the `jvp` of its forward pass in its stack once more.
+    # The stack of a transposed `jax.checkpoint` contains the `jvp` of its forward pass once more.
     if is_checkpointed(equation) and inner == (True, False):
         return outer + inner[:1]
     if len(inner) > 1 and not inner[-1] and is_pushed_by_rule(traceback_of(equation.source_info)):
@@ -243,7 +249,7 @@ def _derivatives_in(path: str) -> tuple[bool, ...]:
 def puts_constant_on_mesh(equation: core.JaxprEqn) -> bool:
     """Whether an equation only puts constants of the source, `0.5` in `x * 0.5`, on the devices of a mesh.
 
-    Of a function that is jitted or mapped these may be left in a program of their own.
+    In a jitted or mapped function, such equations may be left over in a separate program.
     """
     if not all(isinstance(atom, core.Literal) for atom in equation.invars):
         return False
@@ -262,12 +268,12 @@ def runs_program(equation: core.JaxprEqn) -> bool:
 
 
 def _place_of(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
-    """File and first line of the function that a body is of."""
+    """Return file and first line of the function that a body was traced from."""
     return jaxpr.debug_info.func_filename, jaxpr.debug_info.func_lineno
 
 
 def _program(equation: core.JaxprEqn, key: str) -> core.Jaxpr:
-    """The program that is the parameter `key` of an equation; `branch_1_fun` is one of a tuple."""
+    """Return the program that is the parameter `key` of an equation; `branch_1_fun` means an element of a tuple."""
     branch = re.fullmatch(r"branch_(\d+)_fun", key)
     program = equation.params["branches"][int(branch[1])] if branch else equation.params[key]
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program

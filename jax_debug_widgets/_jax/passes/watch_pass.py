@@ -48,7 +48,9 @@ _ENTERED = {
     "while": "body_jaxpr",
     "cond": "branches",
 }
-"""Primitive -> the parameter that holds the program it runs. Others (kernels, the combiners of reductions) stay whole."""
+"""Primitive -> the parameter that holds the program it runs. The programs of other primitives (kernels, reducers) stay
+unchanged.
+"""
 
 
 _JAX = os.path.join(os.path.dirname(jax.__file__), "")
@@ -58,9 +60,9 @@ _JAX = os.path.join(os.path.dirname(jax.__file__), "")
 class WatchPass:
     """The pass over one program.
 
-    With `every` above 1 the outermost loops that are long enough have two bodies, the plain and the watched one, and one
-    switch an iteration; a program without such a loop has two versions, and one switch a call. A switch beside the
-    values keeps all of them, and breaks the fusions that they are in, also when it is never taken: in `shard_map` only.
+    With `every` above 1 the outermost loops that are long enough get two bodies, a plain and a watched one. A program
+    without such a loop gets two versions, and one switch for each call. Only in `shard_map` the switch is beside the
+    values: it keeps all of them in memory and breaks their fusions, even if it is never taken.
     """
 
     def __init__(self, watcher: Watcher) -> None:
@@ -86,7 +88,7 @@ class WatchPass:
         self._is_jaxs_own = is_jaxs(program.jaxpr)
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
-        # A condition needs a switch of its own beside the values. It knows the iteration, so it samples as well.
+        # A condition needs its own switch beside the values. That switch knows the iteration, so it samples as well.
         self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
         meant = meant_infinities(program.jaxpr)
@@ -100,7 +102,7 @@ class WatchPass:
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
         """Add the taps to a body; return the same object if nothing in it is watched."""
-        if around.switched and len(place.counters) < len(place.loops):  # The iteration is not known.
+        if around.switched and len(place.counters) < len(place.loops):  # The iteration is unknown.
             around = replace(around, every=1, switched=False)
         uses = VariableUses(jaxpr, place, around)
         equations = []
@@ -159,9 +161,9 @@ class WatchPass:
         return changed if asked is None else _asking(changed, asked)
 
     def _asked(self, number: int, equation: Any, place: Place, uses: VariableUses) -> Any | None:
-        """The condition of a `while` with its taps; None if nothing in it is watched."""
+        """Return the condition of a `while` with its taps; None if nothing in it is watched."""
         condition = equation.params["cond_jaxpr"]
-        place = replace(place, counters=place.counters[:-1])  # Its own loop counts for the body only.
+        place = replace(place, counters=place.counters[:-1])  # The counter of its own loop is valid only in the body.
         is_plain = not condition.out_avals[0].shape
         can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
         if self._is_sampled(equation) or not can_tell:
@@ -189,7 +191,10 @@ class WatchPass:
         return self._samples_loops and sampling.is_long(equation, self._every)
 
     def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
-        """The loop whose iterations a switch selects; under a condition, the outermost one. None: there is no switch."""
+        """Return the loop whose iterations a switch selects; under a condition, the outermost one.
+
+        Return None if there is no switch.
+        """
         if self._watcher.conditional():
             return Sampled(self._every, 0) if self._every > 1 and place.loops else None
         return Sampled(self._every, around.sampled_loop) if around.switched else None
@@ -203,19 +208,19 @@ def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) ->
 
 
 def is_jaxs(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body was traced from a function of JAX's own.
+    """Whether a body was traced from one of JAX's own functions.
 
-    An un-jitted operation is such a program, and it serves every line that uses it: it has no place in the source. (But
-    what `jax.jvp`, `lax.map`, `jax.pmap` and their like run is the user's, though JAX defines what calls it.)
+    An un-jitted operation is such a program. Every line that uses it shares it, so it has no place in the source. The
+    functions that `jax.jvp`, `lax.map`, `jax.pmap` and similar run are the user's, though JAX defines their caller.
     """
     file = jaxpr.debug_info.func_filename or ""
     return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
 
 
 def calls_users(jaxpr: core.Jaxpr) -> bool:
-    """Whether a body of JAX's function has equations of a user's function that it calls, as a jitted `odeint` has.
+    """Whether a body of a JAX function has equations of a user function that it calls, as a jitted `odeint` has.
 
-    It is False for un-jitted operations: if differentiated, they have such, but it is unknown which are cotangents.
+    It is False for un-jitted operations: they have such equations if differentiated, but their cotangents are unknown.
     """
     is_operation = (jaxpr.debug_info.func_filename or "").endswith("dispatch.py")
     if is_operation or versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
@@ -224,7 +229,7 @@ def calls_users(jaxpr: core.Jaxpr) -> bool:
 
 
 def _asking(equation: Any, condition: Any) -> Any:
-    """A `while` with this condition. Where JAX asks it once more, for each of its lanes, it stays as it was."""
+    """Return a `while` with this condition. Where JAX evaluates it again for each lane, that evaluation stays unchanged."""
     plain = equation.params["cond_jaxpr"]
     asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
     return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked

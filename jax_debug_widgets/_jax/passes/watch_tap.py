@@ -35,8 +35,8 @@ class TakenValues:
       variables: the variables that are read.
       compute: takes their arrays; returns the arrays that are handed to `record`.
       record: the recorder that gets these arrays.
-      when: the values are taken only if this condition holds; None: always.
-      stop: what else is handed over where the program may stop; None for nothing.
+      when: the values are taken only if this condition holds; None means always.
+      stop: the further values that are handed over where the program may stop; None for none.
     """
 
     variables: Sequence[Any]
@@ -51,8 +51,9 @@ class StopValues:
     """The further values that are handed over where the program may stop.
 
     Attributes:
-      variables: the variables that are read for it.
-      holds: takes the arrays handed to `TakenValues.record`, and those of `variables`; returns whether it may stop, bool[].
+      variables: the variables that are read.
+      holds: takes the arrays handed to `TakenValues.record`, and those of `variables`; returns whether it may stop,
+        bool[].
       compute: takes the arrays of `variables`; returns arrays that are handed to `record` after all others.
       record: called instead of `TakenValues.record` if it may stop.
     """
@@ -79,7 +80,7 @@ class WatchCondition(Protocol):
 
 @dataclass(frozen=True)
 class Sampled:
-    """A loop around a body, and that each `every`-th iteration is taken, counted from the start."""
+    """A loop around a body; each `every`-th iteration is taken, counted from the start."""
 
     every: int
     loop: int
@@ -91,7 +92,7 @@ def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: 
     if beside is None:
         return _tap_equations(taken, None, place, sampled)
     varies = any(versions.varying_over(one.aval) for one in (*taken.variables, *_looked_at(taken)))
-    # Where some axes of a mesh are manual and some are not, a call to the host is lowered by what the mesh is.
+    # In a mesh with both manual and automatic axes, JAX lowers a host call by the current mesh.
     with (
         mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh),
         _telling_what_varies(place) if varies else nullcontext(),
@@ -101,7 +102,10 @@ def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: 
 
 @contextmanager
 def _telling_what_varies(place: Place) -> Iterator[None]:
-    """Trace with types that say how values vary over the mesh, as JAX requires in a `shard_map` traced again (`--every`)."""
+    """Trace with types that contain how values vary over the mesh.
+
+    JAX needs such types if a `shard_map` is traced again (`--every`).
+    """
     with core.extend_axis_env_nd(list(place.mesh.shape.items())), config._check_vma(True):
         yield
 
@@ -118,7 +122,7 @@ def _tap_equations(taken: TakenValues, beside: Any, place: Place, sampled: Sampl
 
 
 def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled | None, source: Any) -> list[Any]:
-    """A switch beside the values, which computes what is taken of them only where and when that is asked for."""
+    """Return the equations of a switch beside the values, which computes from them only in the selected iterations."""
     counters, looked_at = _iterations(place), _looked_at(taken)
     count, asked = len(taken.variables), len(taken.when.variables) if taken.when else 0
 
@@ -146,12 +150,12 @@ def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled |
 
 
 def _looked_at(taken: TakenValues) -> list[Any]:
-    """The variables that are read for a switch, and for what is behind it."""
+    """Return the variables that are read for a switch, and for a stop behind it."""
     return [*(taken.when.variables if taken.when else ()), *(taken.stop.variables if taken.stop else ())]
 
 
 def _hand_over(taken: TakenValues, handed: Sequence[Any], more: Sequence[Any], where: Sequence[Any]) -> None:
-    """The tap; where the program may stop the one that is handed more."""
+    """Bind the tap; where the program may stop, bind the tap with more values instead."""
     stop = taken.stop
     if stop is None:
         watch_tap_p.bind(*handed, *where, record=taken.record)
@@ -167,17 +171,17 @@ def _hand_over(taken: TakenValues, handed: Sequence[Any], more: Sequence[Any], w
 
 
 def _iterations(place: Place) -> Sequence[Any]:
-    """The variables that hold the iteration of each loop, if all loops have one."""
+    """Return the variables that hold the iteration of each loop; () if some loop has none."""
     return place.counters if len(place.counters) == len(place.loops) else ()
 
 
 def _from_start(number: Any, loop: Loop) -> Any:
-    """The iteration in which the body of a loop has run so many times, see `Nesting.from_start`."""
+    """Return the iteration of a loop whose body has run `number` times before, see `Nesting.from_start`."""
     return (loop.length or 0) - 1 - number if loop.reverse else number
 
 
 def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
-    """The recorders of the watched values of a program, without those of the same firings with more."""
+    """Yield the recorders of a program's watched values, without those that record the same firings with whole values."""
     for equation in jaxpr.eqns:
         if equation.primitive is watch_tap_p and not hasattr(equation.params["record"], "stands_for"):
             yield equation.params["record"]

@@ -1,4 +1,4 @@
-"""The interface by which the pass that puts taps into programs asks which values to watch."""
+"""Define the interface by which the pass that puts in taps asks which values to watch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Watcher(Protocol):
     """Chooses the watched values of one program, and takes reports of the pass."""
 
     def body(self, jaxpr: Any, place: Place, around: BodyContext) -> TakenValues | None:
-        """The values to take in a body; None for none."""
+        """Return the values to take in a body; None for none."""
         ...
 
     def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
@@ -26,19 +26,19 @@ class Watcher(Protocol):
         ...
 
     def failed(self, program: Any, name: str, error: Exception) -> None:
-        """Report that a program runs unwatched, as it could not be given taps, or be lowered with them."""
+        """Report that a program runs unwatched, because the taps could not be put in, or JAX could not lower it with them."""
         ...
 
     def conditional(self) -> bool:
-        """Whether values are taken under a condition, so that counting does not tell the step."""
+        """Whether values are taken under a condition, so that counting firings does not give the step."""
         ...
 
     def every(self) -> int:
-        """Watch only each n-th iteration of the outermost loop, or each n-th call."""
+        """The number n: only each n-th iteration of the outermost loop, or each n-th call, is watched."""
         ...
 
     def calls(self) -> Callable[[], bool]:
-        """Make a function that is called at each call of the program, and returns whether the call is watched."""
+        """Return a function that is called at each call of the program, and returns whether the call is watched."""
         ...
 
 

@@ -1,8 +1,8 @@
 """Put taps for watched values into programs, before JAX decides about a program's effects.
 
-`Hooks` taps the debugging calls of a program. A program without any has no effects, and JAX dispatches it by a faster path
-that we cannot observe. So this pass runs earlier, when a program is about to be lowered: with its taps, it has effects. The
-equations of a body stay as they are: those that read the watched values are appended.
+`Hooks` taps the debugging calls of a program. A program without any has no effects, and JAX dispatches it by a faster
+path that we cannot observe. So this pass runs earlier, just before a program is lowered: with its taps, the program has
+effects. The equations of a body stay as they are; equations that read the watched values are appended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jax_debug_widgets._jax.tracing import copies
 
 
 class WatchHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks, counted, so that captures may nest and overlap."""
 
     def __init__(self, make_watcher: MakeWatcher, settings: Callable[[], Any]) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class WatchHooks(Replacing):
         self._watched: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._left_off: dict[str, HookError] = {}
         self._parameters: Sequence[str] = ()
-        """The parameters' names of JAX's function that lowers a program."""
+        """The names of the parameters of JAX's function that lowers a program."""
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.WATCH):
@@ -70,7 +70,7 @@ class WatchHooks(Replacing):
         return lowered
 
     def leave_off(self, functions: Iterable[str], reason: HookError) -> None:
-        """Run programs of these functions unwatched, as the notes made while they were traced may be wrong."""
+        """Run programs of these functions unwatched, because the notes from their traces may be wrong."""
         self._left_off.update(dict.fromkeys(functions, reason))
 
     @uninterrupted()
@@ -80,7 +80,7 @@ class WatchHooks(Replacing):
         watcher = None if settings is None else self._make_watcher(name, settings)
         if watcher is None:
             return None
-        # JAX caches what it makes of a program by identity: the same program must stay the same when watched.
+        # JAX caches its results by the identity of a program: the watched program must be the same object each time.
         known, key = self._watched.setdefault(program, {}), (settings, replicas)
         if key not in known:
             known[key], began = None, time.perf_counter()
@@ -97,7 +97,7 @@ class WatchHooks(Replacing):
 
     @contextmanager
     def tapped_before(self) -> Iterator[None]:
-        """Note that the programs that the current thread lowers inside have their taps already."""
+        """Note that the programs that the current thread lowers inside the context have their taps already."""
         self._here.leaves = True
         try:
             yield
@@ -111,7 +111,7 @@ class WatchHooks(Replacing):
 
 
 class JaxLimitError(Exception):
-    """JAX cannot do what watching needs, as it could not for a print of the user's; the message says what."""
+    """JAX cannot do what watching needs. It could not do it for a print of the user either. The message explains it."""
 
 
 def _explained(error: Exception) -> Exception:

@@ -1,4 +1,4 @@
-"""Remove our marks from programs that the user gets from `jax.make_jaxpr` and `trace`: the user's rules do not know them."""
+"""Remove our marks from programs that the user gets from `jax.make_jaxpr` and `trace`: the user's rules cannot handle them."""
 
 from __future__ import annotations
 

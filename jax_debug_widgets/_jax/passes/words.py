@@ -1,4 +1,4 @@
-"""Hand numbers of any type to the host as int32 words, bit by bit: one for each number, two for one of 64 bits."""
+"""Hand numbers of any type to the host bit by bit, as int32 words: one word for each number, two for a 64-bit number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = 32
 
 
 def recorded_type(dtype: Any) -> str:
-    """The type, of 32 or 64 bits, as which a number of this type is handed over; on a TPU there are no bits of a float64."""
+    """Return the 32- or 64-bit type as which a number of this type is handed over; a TPU cannot give the bits of a float64."""
     is_wide = jnp.dtype(dtype).itemsize == np.dtype(np.int64).itemsize
     if jnp.issubdtype(dtype, jnp.floating):
         return "float64" if is_wide and jax.default_backend() != "tpu" else "float32"
@@ -23,12 +23,12 @@ def recorded_type(dtype: Any) -> str:
 
 
 def word_count(kind: str) -> int:
-    """How many words a number has, given its `recorded_type`."""
+    """Return how many words a number has, given its `recorded_type`."""
     return 2 if kind.endswith("64") else 1
 
 
 def words_of(array: Any) -> list[Any]:
-    """The words of an array's numbers, each an int32 array of its shape, the lowest first."""
+    """Return the words of an array's numbers, each an int32 array of the array's shape, the lowest word first."""
     kind = recorded_type(array.dtype)
     if kind == "float64":
         parts = lax.bitcast_convert_type(array, np.int32)
@@ -43,12 +43,12 @@ def words_of(array: Any) -> list[Any]:
 
 
 def number_of_words(kind: str, words: Sequence[int]) -> Any:
-    """The number that has these words and, it may be, others after them; `kind` is its `recorded_type`."""
+    """Return the number with these words; further words may follow. `kind` is its `recorded_type`."""
     return np.array(words[: word_count(kind)], np.int32).view(kind).item()
 
 
 def numbers_of_words(kinds: Sequence[str], words: Sequence[int]) -> list[Any]:
-    """The numbers whose words stand one after the other."""
+    """Return the numbers whose words follow each other; `kinds` are their `recorded_type`s."""
     numbers, at = list[Any](), 0
     for kind in kinds:
         numbers.append(number_of_words(kind, words[at:]))
@@ -57,13 +57,13 @@ def numbers_of_words(kinds: Sequence[str], words: Sequence[int]) -> list[Any]:
 
 
 def wrapped(number: int, dtype: str) -> int:
-    """An integer cast to an integer type: its lowest bits."""
+    """Return an integer cast to an integer type: its lowest bits."""
     info = jnp.iinfo(dtype)
     return (number - int(info.min)) % (1 << info.bits) + int(info.min)
 
 
 def _as_float32(array: Any) -> Any:
-    """An array as float32, finite numbers limited to the largest."""
+    """Return an array as float32; finite numbers out of range become the largest or smallest float32."""
     if array.dtype == np.float64:
         limited = lax.clamp(np.float64(-_LARGEST), array, np.float64(_LARGEST))
         array = lax.select(lax.is_finite(array), limited, array)

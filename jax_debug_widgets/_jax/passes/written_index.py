@@ -1,7 +1,7 @@
-"""Find the index that the user has written, before JAX normalises it.
+"""Find the index as the user wrote it, before JAX normalises it.
 
-JAX adds the size to negative ones, in their own type, and makes int32 of all. In a table of 300 rows an int8 index
--128 becomes -84, as 300 is no int8.
+JAX adds the size to negative indices, in their own type, and converts all to int32. In a table of 300 rows an int8
+index -128 becomes -84, because 300 does not fit int8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_STEPS = 20
 
 @dataclass(frozen=True)
 class WrittenType:
-    """The type of an index as the user has written it, and that in which JAX adds the size to it, empty if it does not."""
+    """The type of an index as the user wrote it, and the type in which JAX adds the size to it; "" if JAX does not add it."""
 
     name: str
     counts: str
@@ -33,13 +33,13 @@ class WrittenType:
 
 @dataclass(frozen=True, eq=False)
 class WrittenIndex:
-    """An index as the user has written it.
+    """An index as the user wrote it.
 
     Attributes:
-      atom: what has it.
+      atom: the variable or literal that holds it.
       type: see `WrittenType`.
-      shape: the shape that it has where the array is indexed.
-      moves: the equations that bring it to this shape, the last one first.
+      shape: its shape where the array is indexed.
+      moves: the equations that change its shape, the last one first.
     """
 
     atom: Any
@@ -48,14 +48,14 @@ class WrittenIndex:
     moves: tuple[Any, ...]
 
     def moved(self, array: Any) -> Any:
-        """The array of `atom` in its shape; one that has it stays."""
+        """Return the array of `atom` in the final shape; an array with that shape is returned as it is."""
         for equation in reversed(self.moves) if array.shape != self.shape else ():
             array = equation.primitive.bind(array, **equation.params)
         return array
 
 
 def written_indices(equation: Any, atoms: Sequence[Any], body: BodyFacts) -> list[WrittenIndex]:
-    """The written index of each of the atoms that an equation indexes with; empty where all are int32, or one is unknown."""
+    """Return the written index of each atom that an equation indexes with; [] if all are int32, or one is unknown."""
     found = [_followed(equation, atom, body) for atom in atoms]
     known = [one for one in found if one is not None]
     is_plain = all(one.type.name == "int32" for one in known)
@@ -63,7 +63,7 @@ def written_indices(equation: Any, atoms: Sequence[Any], body: BodyFacts) -> lis
 
 
 def columns_of(indices: Any, count: int, definitions: Definitions) -> list[Any]:
-    """The atoms that are the columns of an array of indices; empty where that is not known."""
+    """Return the atoms that are the columns of an array of indices; [] if they are unknown."""
     made: Any = definitions.get(indices) if isinstance(indices, core.Var) else None
     if (
         getattr(made, "primitive", None) is lax.concatenate_p
@@ -74,7 +74,7 @@ def columns_of(indices: Any, count: int, definitions: Definitions) -> list[Any]:
 
 
 def words_of_columns(columns: Sequence[Any]) -> list[Any]:
-    """The words of indices side by side, as many for each as the largest type has."""
+    """Return the words of indices side by side; each index has as many words as the largest type needs."""
     count = max(word_count(recorded_type(one.dtype)) for one in columns)
     words = [words_of(one) for one in columns]
     axis = columns[0].ndim - 1
@@ -82,7 +82,7 @@ def words_of_columns(columns: Sequence[Any]) -> list[Any]:
 
 
 def beyond(columns: Sequence[Any], last: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Which indices, side by side, are larger than the last valid one, or less than any that is counted from the end."""
+    """Return which indices, side by side, are beyond the last valid one, or too negative to count from the end."""
     each = list[Any]()
     for one, most, size in zip(columns, last, sizes, strict=True):
         limits, bad = jnp.iinfo(one.dtype), lax.full_like(one, False, bool)
@@ -125,7 +125,7 @@ def _followed(equation: Any, atom: Any, body: BodyFacts) -> WrittenIndex | None:
 
 
 def _uncounted(equation: Any, body: BodyFacts) -> Any:
-    """The index in `select(index < 0, index + size, index)`; None for other equations."""
+    """Return the index in `select(index < 0, index + size, index)`; None for other equations."""
     if equation.primitive.name != "select_n" or len(equation.invars) != 3:  # noqa: PLR2004
         return None
     _, plain, counted = (_source(one, body) for one in equation.invars)
@@ -135,7 +135,7 @@ def _uncounted(equation: Any, body: BodyFacts) -> Any:
 
 
 def _source(atom: Any, body: BodyFacts) -> Any:
-    """The variable of a body, or of what it calls, that others are names of."""
+    """Return the variable of a body, or of a function that it calls, that the others are names of."""
     for _ in range(_MOST_STEPS):
         made = None if isinstance(atom, core.Literal) or atom in body.inputs else body.definitions.get(atom)
         if made is None or hasattr(made, "primitive"):

@@ -90,7 +90,7 @@ class _CallByCapture:
 
 
 class _WithoutTaps:
-    """Stands for an object that JAX makes outside of captures; the object is made when an attribute is first read."""
+    """Replaces an object that JAX makes outside of captures; the object is made when an attribute is first read."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -77,7 +77,7 @@ class TraceVisitor(Protocol):
           differs: traces the function apart from JAX's caches; returns how that program differs, or None.
 
         Returns:
-          What must see each later call of the program; None for nothing.
+          The function that must be called after each later call of the program; None for none.
         """
         ...
 
@@ -184,7 +184,7 @@ class AroundTraces(Replacing):
 
 
 def _types_of(argument: Any) -> Any:
-    """An argument with types for its arrays; one without arrays, such as a static one, as it is."""
+    """Return an argument with types instead of its arrays; an argument without arrays, such as a static one, as it is."""
     leaves, tree = jax.tree.flatten(argument)
     are_arrays = [isinstance(one, jax.Array | np.ndarray) for one in leaves]
     if not any(are_arrays):
@@ -206,10 +206,10 @@ class _Here(threading.local):
     """The state of the current thread.
 
     Attributes:
-      traces: how many traces it has begun.
-      latest: the program looked up last, and what must see its later calls.
+      traces: the number of traces that the thread has begun.
+      latest: the program looked up last, and the function that must see its later calls.
       must_be_seen: whether the later calls of the program that Python dispatched last must be seen.
-      sees: what must see them; None if it is not known.
+      sees: the function that must see them; None if it is not known.
     """
 
     traces = 0

@@ -160,7 +160,7 @@ class CallbackHooks(Replacing):
             return theirs(*operands, **params)
         if self._leaves_out_debugging() and is_breakpoint(params["callback"].callback_func):
             return list(operands[: len(params["result_avals"])])  # `jax.debug.breakpoint(token=x)` returns `x`.
-        # In a derivative rule JAX says that equations come from where the function was called: see `Hooks._bind`.
+        # In a derivative rule, JAX gives equations the place of the function's call: see `Hooks._bind`.
         with called_from_here():
             return theirs(*operands, **params)
 

@@ -58,7 +58,7 @@ class CheckHooks(Replacing):
 
         Args:
           found: takes a program and its further results after each call.
-          lanes_of: tells which axes of a value are lanes.
+          lanes_of: returns which axes of a value are lanes.
           note: takes a sentence for the user.
         """
         super().__init__()

@@ -43,7 +43,7 @@ class Execution:
       finished: whether it was over when the dispatch returned, as programs with callbacks are on one CPU.
       outputs, effects: arrays and tokens to wait for if it has not finished; their `block_until_ready()` raises if the
         program failed.
-      error: the exception that it raised, if that is known.
+      error: the exception that it raised, if known.
     """
 
     finished: bool
@@ -58,7 +58,7 @@ class Execution:
 
     @property
     def is_silent(self) -> bool:
-        """Whether one can only wait for its end, because no output tells whether it is over."""
+        """Whether one can only wait for its end, because no output shows whether it is over."""
         return not (self.finished or self.outputs or self.handed)
 
 
@@ -131,7 +131,7 @@ class DispatchWatch:
             outputs = execute()
             execution = _dispatched(outputs, before)
         except api_util.InternalFloatingPointError as error:
-            # The caller gets another error, after JAX has found the operation.
+            # The caller gets a different error, after JAX has found the operation.
             told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
             executed(Execution(finished=True, error=FloatingPointError(told)))
             raise
@@ -167,7 +167,8 @@ class DispatchWatch:
 
 def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
     """Return the execution of a program with these outputs; `before` are the tokens pending before its call."""
-    # Tokens of earlier programs may still be pending on other devices, or have failed: they are not of this program.
+    # Tokens of earlier programs may still be pending on other devices, or have failed; they do not belong to this
+    # program.
     effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
     # All outputs of a program become ready together, when the program is over.
     said = any(isinstance(one, PendingResult) for one in effects)

@@ -123,7 +123,7 @@ class Hooks(Replacing):
         lowered = theirs(module_name, program, **options)
         if not (recorders or jaxpr.effects or lowered.keepalive or lowered.host_callbacks):
             return lowered  # JAX can export and serialize only programs that keep nothing alive.
-        # The executable keeps the recorders alive. They tell that an execution has recorders.
+        # The executable keeps the recorders alive. They mark an execution that has recorders.
         kept = Recorders(recorders, fire_elsewhere=devices > 1 or tuple(options["platforms"]) != ("cpu",))
         return lowered._replace(keepalive=[*(lowered.keepalive or ()), kept])
 
@@ -146,7 +146,8 @@ class Hooks(Replacing):
         return partial(bind_batched, primitive, params, operands, dims, Lanes((), ((),) * len(operands)))
 
     def _run(self, primitive: Any, theirs: Any, *operands: Any, **params: Any) -> Callable[[], Any]:
-        # Programs that JAX lowered without us, such as those compiled ahead of time, call back from JAX's own file.
+        # Programs that JAX lowered without our rules, such as those compiled ahead of time, call back from JAX's own
+        # file.
         is_eager = calling_frame().f_code.co_filename != debugging.__file__
         if not is_capturing() or not is_eager:
             return partial(theirs, *operands, **params)

@@ -1,6 +1,6 @@
-"""See the indexing that the user's lines do, before JAX runs or traces it.
+"""Observe the indexing in the user's lines, before JAX runs or traces it.
 
-Found are indices out of bounds in un-jitted `x[i]` and `x.at[i].set(y)` (S6), and updates with a result that is dropped (S5).
+It finds indices out of bounds in un-jitted `x[i]` and `x.at[i].set(y)` (S6), and updates whose result is dropped (S5).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _METHODS = ("get", "set", "apply", "add", "subtract", "multiply", "mul", "divide
 
 @dataclass(frozen=True)
 class OutsideIndex:
-    """An index out of bounds: its axis, the size of that, how many there are, and whether elements were written."""
+    """Indices out of bounds: the axis, its size, how many indices there are, and whether elements were written."""
 
     index: int
     axis: int
@@ -41,20 +41,20 @@ class OutsideIndex:
 
 @dataclass(frozen=True)
 class DroppedUpdate:
-    """An update with a result that nobody takes: the method, such as `set`."""
+    """An update whose result is dropped: the method, such as `set`."""
 
     method: str
 
 
 class IndexingHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks, counted, so that captures may nest and overlap."""
 
     def __init__(self, wanted: Callable[[str], bool], told: Callable[[Checked], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          wanted: whether the current thread asks for a check.
-          told: takes what was found at the user's line.
+          wanted: returns whether the current thread's capture has a check.
+          told: called with each problem at the user's line.
         """
         super().__init__()
         self._wanted, self._told = wanted, told
@@ -85,7 +85,7 @@ class IndexingHooks(Replacing):
 
 
 def _caller() -> FrameType | None:
-    """The frame that indexes, if it is the user's: JAX's own functions index, too."""
+    """Return the frame that indexes, if it is the user's (JAX's own functions index too); else None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
@@ -94,7 +94,7 @@ def _caller() -> FrameType | None:
 
 @functools.lru_cache(maxsize=1024)
 def _drops_result(code: CodeType, position: int) -> bool:
-    """Return whether the result of the call at this position of a function is dropped: a statement by itself."""
+    """Return whether the result of the call at this position of a function is dropped: the call is a statement."""
     following = itertools.dropwhile(lambda one: one.offset <= position, dis.get_instructions(code))
     return next((one.opname == "POP_TOP" for one in following), False)
 
@@ -109,7 +109,7 @@ def _outside(shape: tuple[int, ...], index: Any, *, writes: bool) -> OutsideInde
 
 
 def _by_axis(rank: int, parts: tuple[Any, ...]) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the axes that are indexed by whole numbers, with these numbers."""
+    """Yield the axes that are indexed by integers, with these integers."""
     if any(isinstance(one, jax.core.Tracer) or (isinstance(one, jax.Array) and one.is_deleted()) for one in parts):
         return
     known = [one if one is None or one is ... or isinstance(one, slice) else np.asarray(one) for one in parts]
@@ -122,7 +122,7 @@ def _by_axis(rank: int, parts: tuple[Any, ...]) -> Iterator[tuple[int, np.ndarra
 
 
 def _axes(part: Any) -> int:
-    """How many axes a part of an index takes."""
+    """Return how many axes a part of an index covers."""
     if part is None or part is ...:
         return 0
     return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1

@@ -29,7 +29,7 @@ class Inputs:
     Attributes:
       function: the jitted function, with its static arguments, and without donation.
       args, kwargs: the arguments of the call.
-      copied: how many bytes of these had to be copied, because the call donates them.
+      copied: the bytes of the arrays that were copied because the call donates them.
     """
 
     function: Callable[..., Any]
@@ -39,7 +39,7 @@ class Inputs:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays among the arguments."""
+        """Return the bytes of all arrays among the arguments."""
         return _nbytes((self.args, self.kwargs))
 
 
@@ -78,7 +78,7 @@ class InputHooks(Replacing):
         before, here.running = here.running, None
         if (
             here.called is not None and here.called[0] is jaxpr
-        ):  # Else it is a watched twin, which runs before, see `twins`.
+        ):  # Otherwise it is a watched twin, which runs before, see `twins`.
             here.running, here.called = here.called[1], None
         try:  # Compiling the program may call and trace other jitted functions.
             return theirs(*args, jaxpr=jaxpr, **params)
@@ -95,7 +95,7 @@ class _Here(threading.local):
     Attributes:
       called: the program that was looked up last, with the inputs of the call.
       running: the inputs of the program that is being compiled and dispatched.
-      is_copying: whether inputs are being copied, which calls jitted functions, too.
+      is_copying: whether inputs are being copied, which also calls jitted functions.
     """
 
     called: tuple[Any, Inputs] | None = None

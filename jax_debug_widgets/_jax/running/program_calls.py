@@ -19,7 +19,7 @@ Ended = Callable[[Sequence[Any]], object]
 """Takes the results of a call."""
 
 Called = Callable[[str, Any, Sequence[Any]], Ended | None]
-"""Takes the name, the program and the operands of a call; returns None if the observer does not need the results."""
+"""Takes the name, the program and the operands of a call. Returns None if the observer does not need the results."""
 
 
 class ProgramCalls(Replacing):
@@ -51,7 +51,7 @@ class ProgramCalls(Replacing):
         return called
 
     def _observed(self, observer: Callable[..., Any], *args: Any) -> Any:
-        """Call the observer, and return its answer; programs that the observer itself calls are not observed."""
+        """Call the observer and return its result; programs that the observer itself calls are not observed."""
         self._here.is_inside = True
         try:
             return quiet(observer, self._report_failure)(*args)

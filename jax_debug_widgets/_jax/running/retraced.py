@@ -78,7 +78,7 @@ class RetracedHooks(Replacing):
 
     @cached_property
     def _first(self) -> Callable[..., list[Any]]:
-        """A cache by function and JAX's context without ours: a list with the program of the first capture."""
+        """Return a cache by function and by JAX's context without ours: a list with the program of the first capture."""
         return util.weakref_lru_cache(lambda *_signature, **_options: [], maxsize=8192)
 
     def _known(self, theirs: Callable[..., Any], *signature: Any) -> Any:
@@ -110,14 +110,15 @@ class RetracedHooks(Replacing):
         except Exception as error:  # noqa: BLE001 - plain JAX would not trace it again, and so not raise this.
             found = failing(function, error)
         else:
-            if not (anew.consts or plain.consts):  # With closed-over tracers there is nothing to compare.
+            if not (anew.consts or plain.consts):  # With closed-over tracers the programs cannot be compared.
                 found = _compared(function, jaxpr, anew.params["jaxpr"], lambda: infer()[0].params["jaxpr"])
-            if here.pjit_params is None:  # Else the function has nothing to observe, and its own executable is reused.
+            # Otherwise the function has nothing to observe, and its own executable is reused.
+            if here.pjit_params is None:
                 here.pjit_params = anew
         finally:
             self._here.filling.discard(id(here))
         if found is not None:
-            # A new object: the old one stands for the program that is reused elsewhere.
+            # A new object: the old one represents the program that is reused elsewhere.
             jaxpr = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
             here.pjit_params = plain._replace(params={**plain.params, "jaxpr": jaxpr})
             self._retraced[jaxpr] = found
@@ -229,7 +230,7 @@ class _FirstTraced:
     def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]
         if not (traced.consts or leaves_out_debugging()) and is_as_without_us(jaxpr.jaxpr):
-            if not self._reuse(traced):  # A new object: the old one stands for the program of this capture.
+            if not self._reuse(traced):  # A new object: the old one represents the program of this capture.
                 params = {**traced.params, "jaxpr": ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)}
                 traced = traced._replace(params=params)
             self._plain.pjit_params = traced

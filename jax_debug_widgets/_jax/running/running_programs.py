@@ -1,4 +1,4 @@
-"""Find the program that the current thread runs, as the object that JAX has traced, not by its name."""
+"""Find the program that the current thread runs, as the object that JAX traced, not by its name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RunningPrograms(Replacing):
 
     @property
     def running(self) -> Ran:
-        """The innermost program that this thread runs."""
+        """Return the innermost program that this thread runs."""
         program = self._here.program
         return unknown if program is None else weakref.ref(program)
 
@@ -59,7 +59,7 @@ class _Here(threading.local):
 def may_have_run(function: Any, program: Any) -> bool:
     """Return whether a call of a jitted function that C++ has dispatched was a call of this program.
 
-    It was if C++ has only one program of the function.
+    It was if JAX's C++ has only one program of the function.
     """
     count = getattr(function, "_cache_size", None)
     return count is not None and not program.effects and count() == 1

@@ -1,8 +1,8 @@
-"""Run a watched twin (a second copy) beside the user's program: the twin gives the watched values, the program its results.
+"""Run a watched twin (a second copy) beside the user's program: the twin returns the watched values, the program its results.
 
-The twin runs first, with the same arguments. It donates none of them, as the program's call needs them, and it is compiled
-without prints. Its results and its errors are dropped. A program with other effects (it calls the host for a result, or
-writes to a reference) has no twin, as these would happen twice.
+The twin runs first, with the same arguments. It donates none of them, because the program's call needs them, and it is
+compiled without prints. Its results and its errors are dropped. A program with other effects (it calls the host for a
+result, or writes to a reference) has no twin, because the effects would happen twice.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class TwinHooks(Replacing):
             self._here.is_in_twin = False
 
     def _tell(self, fun: Any, what: str) -> None:
-        """Report a note for a function of the user; names of JAX's or our functions would mean nothing to the user."""
+        """Report a note about a user function. Functions of JAX or of this package are not reported."""
         code = getattr(inspect.unwrap(fun), "__code__", None)
         if code is None or is_users(code.co_filename):
             self._told(f"`{_name_of(fun)}` {what}")
@@ -100,7 +100,7 @@ class TwinHooks(Replacing):
         self._calls.clear()
 
     def named(self, name: str) -> str:
-        """Return the name to show for a program that this thread dispatches; a twin's name says that it is a twin."""
+        """Return the name to show for a program that this thread dispatches; a twin's name marks it as a twin."""
         return f"{function_of(name)}, watched twin" if getattr(self._here, "is_in_twin", False) else name
 
 

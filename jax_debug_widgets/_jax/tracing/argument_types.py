@@ -17,7 +17,7 @@ _LONGEST = 60
 """The length to which the text of a static value is cut, in characters."""
 
 _MOST_FIELDS = 1000
-"""The most static fields of one argument that are looked at."""
+"""The most static fields of one argument that are described."""
 
 
 def described(
@@ -55,24 +55,24 @@ def leaves_with_paths(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def statics_inside(name: str, value: Any) -> dict[str, Static]:
-    """Return what is static in a traced argument: the fields of dataclasses that are no children, and its structure.
+    """Return the static parts of a traced argument: the dataclass fields that are not pytree children, and its structure.
 
-    They are by their paths, `state.apply_fn`; the structure is by the argument's name and `STRUCTURE`. They are part of the
-    keys of JAX's cache.
+    The keys are their paths, `state.apply_fn`; the key of the structure is the argument's name and `STRUCTURE`. These
+    parts belong to the keys of JAX's cache.
     """
     structure = jax.tree.structure(value)
     if jax.tree_util.treedef_is_leaf(structure):
         return {}
     found = {name + path: static_of(one) for path, one in itertools.islice(_fields(value, ""), _MOST_FIELDS)}
-    # The hash of a structure says nothing of static fields; its text has them.
+    # The hash of a structure does not show its static fields; its text does.
     return {**found, f"{name}{STRUCTURE}": static_of(_text(structure))}
 
 
 def _fields(node: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield path and value of each field of the dataclasses in a tree that JAX does not flatten."""
+    """Yield path and value of each dataclass field in a tree that JAX does not flatten."""
     children = jax.tree_util.tree_leaves_with_path(node, is_leaf=lambda one: one is not node)
     if len(children) == 1 and children[0][1] is node:
-        return  # A leaf.
+        return  # The node is a leaf.
     if dataclasses.is_dataclass(node):
         own = ((field.name, getattr(node, field.name, None)) for field in dataclasses.fields(node))
         for name, value in own:
@@ -83,7 +83,7 @@ def _fields(node: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_comparable(value: Any) -> bool:
-    """Return whether JAX can compare a value by its hash, too: else nobody knows whether it has changed."""
+    """Return whether JAX can compare a value, also by its hash. If not, it is unknown whether the value has changed."""
     try:
         hash(value)
     except Exception:  # noqa: BLE001 - a class of the user's.

@@ -1,7 +1,7 @@
-"""Note what Python's variables are bound to while JAX traces a function: it names a program's variables as the source does.
+"""Note what Python's variables are bound to while JAX traces a function, so that a program's variables get the source's names.
 
-Nothing in a program says what the source calls its values. The frames of the traced function do: while JAX traces it, each
-line that assigns something is followed by a look at which tracers the assigned tree holds, and where in the tree.
+A program does not contain the source's names of its values. The frames of the traced function do: after each line that
+assigns something, this module notes which tracers the assigned tree holds, and where in the tree.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from jax_debug_widgets._jax.tracing.path_texts import text_in_flax, text_of
 
 
 class BindingHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks, counted, so that captures may nest and overlap."""
 
     def __init__(self, lines_of: LinesOf) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class BindingHooks(Replacing):
             cotangents.put_in(replace)
 
     def _begin(self, theirs: Callable[..., Any], trace: Any, *args: Any, **options: Any) -> None:
-        """Follow what JAX calls from when it begins to trace a function until its tracing function returns.
+        """Follow the calls that JAX makes from the beginning of a trace until its tracing function returns.
 
-        There is no frame of ours around the user's function, so tracebacks of its exceptions show none.
+        No frame of this package is around the user's function, so tracebacks of its exceptions do not show one.
         """
         theirs(trace, *args, **options)
         frame = calling_frame()
@@ -121,7 +121,7 @@ def _note_arguments(frame: FrameType) -> None:
     places: list[NamePlace] = []
     if not is_users(by) or is_installed(by):
         places.append(place_of_arguments(code.co_filename, code.co_firstlineno))
-    if _is_noting():  # Somebody steps through the program, and sees each function that is called.
+    if _is_noting():  # The debugger steps through the program, and shows each function that is called.
         places.append((code.co_filename, CallPlace(code.co_firstlineno, tuple(_callers(caller)))))
     if places:
         names, extra, keywords, values = inspect.getargvalues(frame)
@@ -132,7 +132,7 @@ def _note_arguments(frame: FrameType) -> None:
 
 
 def _callers(frame: FrameType | None) -> Iterator[tuple[str, Span]]:
-    """Yield file and source range of the call that each user frame from `frame` outwards is at, innermost first."""
+    """Yield file and source range of the current call in each user frame from `frame` outwards, innermost first."""
     while frame is not None:
         code = frame.f_code
         if is_users(code.co_filename):
@@ -165,15 +165,15 @@ def _note_tree(place: NamePlace, name: str, tree: Any, *, is_last: bool = True, 
 
 
 _LARGEST = 10_000
-"""A list, tuple or dict with more items is taken for data, and is not searched for tracers."""
+"""A list, tuple or dict with more items counts as data, and is not searched for tracers."""
 
 _WITHOUT_FIELDS = (jax.Array, np.ndarray, type, ModuleType, FunctionType, MethodType)
 
 
 def _is_function(node: Any) -> bool:
-    """Whether a tree node is a function, such as `jax.vjp` returns: the residuals in it have no names.
+    """Whether a tree node is a function, such as the one that `jax.vjp` returns: the residuals in it have no names.
 
-    Named tuples of JAX are no functions: they are results, as of `jnp.linalg.qr`.
+    Named tuples of JAX are not functions but results, such as that of `jnp.linalg.qr`.
     """
     is_of_jax = type(node).__module__.startswith("jax.") and not isinstance(node, tuple)
     return is_of_jax or isinstance(node, jax.tree_util.Partial)
@@ -181,7 +181,7 @@ def _is_function(node: Any) -> bool:
 
 def _add(theirs: Callable[..., Any], frame: Any, equation: Any) -> None:
     theirs(frame, equation)
-    # A transformation of a program sets the traceback of the equation that it transforms; tracing sets none.
+    # A transformation sets the traceback of the equation that it transforms; tracing sets none.
     is_traced = source_info_util._source_info_context.context.traceback is None
     rule_equations.add(frame, equation)
     if is_traced:

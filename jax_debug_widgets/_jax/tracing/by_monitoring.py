@@ -1,7 +1,7 @@
-"""Follow calls and lines by `sys.monitoring` (Python 3.12): Python tells of the user's functions, and leaves JAX's alone.
+"""Follow calls and lines by `sys.monitoring` (Python 3.12): Python reports only the user's functions, not JAX's.
 
-Debuggers and coverage tools have tool ids of their own. Ours is taken while JAX traces and given back afterwards. Python
-tells all threads' events to one tool; those of a thread that does not trace are left.
+Debuggers and coverage tools have tool ids of their own. Ours is taken while JAX traces and given back afterwards.
+Python reports the events of all threads to one tool; events of threads that do not trace are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.tracing.followed import CallFollower, FollowedCall, 
 _monitoring: Any = getattr(sys, "monitoring", None)
 
 _TOOL_IDS = (4, 3)
-"""Those that Python keeps for no kind of tool."""
+"""The ids that Python does not reserve for a kind of tool."""
 
 _NAME = "jax_debug_widgets"
 
@@ -26,13 +26,13 @@ class _Here(threading.local):
     """The calls that the current thread follows.
 
     Attributes:
-      follower: what decides; None if nothing is followed.
-      until: the frame whose end is the end of it.
+      follower: decides which calls are followed; None if no call is.
+      until: following ends when this frame ends.
       calls: the frames that are followed, outermost first.
-      is_told: whether Python tells of calls: not while a trace function of a debugger's runs.
+      is_told: whether Python reports calls; it does not while a debugger's trace function runs.
     """
 
-    # No `__init__`: Python would tell of its call, before it has run.
+    # There is no `__init__`, because Python would report its call before it has run.
     follower: CallFollower | None = None
     until: FrameType | None = None
     calls: Sequence[tuple[FrameType, FollowedCall]] = ()
@@ -43,17 +43,17 @@ _here = _Here()
 
 
 class _Tool:
-    """Our tool id, which threads share that trace at the same time."""
+    """Our tool id, which threads that trace at the same time share."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # A collector of garbage may run code that traces.
+        self._lock = threading.RLock()  # The garbage collector may run code that traces.
         self._users = 0
         self._id: int | None = None
         self._codes: dict[int, CodeType] = {}
-        """The code objects whose lines Python tells, by their `id`."""
+        """`id` of a code object -> the code object, for those whose lines Python reports."""
 
     def take(self) -> bool:
-        """Begin to use it; say whether there is one."""
+        """Begin to use the tool id. Return whether there is one."""
         with self._lock:
             if self._id is None and not self._begin():
                 return False
@@ -61,21 +61,21 @@ class _Tool:
             return True
 
     def leave(self) -> None:
-        """End to use it; after the last user it is given back."""
+        """Stop using the tool id; its last user gives it back."""
         with self._lock:
             self._users -= 1
             if not self._users:
                 self._end()
 
     def tell_of(self, code: CodeType, events: Any) -> None:
-        """Let Python tell events of a function."""
+        """Let Python report events of a function."""
         with self._lock:
             if self._id is not None and id(code) not in self._codes:
                 self._codes[id(code)] = code
                 _monitoring.set_local_events(self._id, code, events)
 
     def is_to_have(self) -> bool:
-        """Whether there is a tool id for us."""
+        """Whether a tool id is free for us."""
         with self._lock:
             return self._id is not None or any(_monitoring.get_tool(one) is None for one in _TOOL_IDS)
 
@@ -104,7 +104,7 @@ _tool = _Tool()
 
 
 def begin(frame: FrameType, follower: CallFollower) -> bool:
-    """Follow what the current thread calls until the function of `frame` returns; say whether that can be."""
+    """Follow the calls of the current thread until the function of `frame` returns. Return whether that is possible."""
     if _monitoring is None or not _tool.take():
         return False
     try:
@@ -130,7 +130,7 @@ def can_be() -> bool:
 
 
 def _is_told() -> None:
-    """Python tells of this call, if of any."""
+    """Do nothing. If Python reports calls at all, it reports the call of this function."""
 
 
 def _start(code: CodeType, _offset: int) -> Any:
@@ -140,7 +140,7 @@ def _start(code: CodeType, _offset: int) -> Any:
             return _monitoring.DISABLE
         _here.is_told = True
     elif follower is not None and not follower.leaves_out(code):
-        if is_generated(frame := sys._getframe(1)):  # JAX's dataclasses run theirs for each equation.
+        if is_generated(frame := sys._getframe(1)):  # JAX's dataclasses run generated functions for each equation.
             return _monitoring.DISABLE
         _enter(follower, frame)
     return None
@@ -164,7 +164,7 @@ def _line(_code: CodeType, line: int) -> None:
 
 
 def _jump(code: CodeType, offset: int, to: int) -> None:
-    """A loop in one line comes to its beginning again: Python tells of a line only when it comes from another one."""
+    """Handle a one-line loop that starts again: Python reports a line only if it comes from another line."""
     calls = _here.calls
     if to < offset and calls and calls[-1][0] is (frame := sys._getframe(1)):
         line = frame.f_lineno

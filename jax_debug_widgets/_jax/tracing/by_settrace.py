@@ -1,7 +1,7 @@
-"""Follow calls and lines by `sys.settrace`, where there is no `sys.monitoring` (Python 3.11), or no tool id of it is free.
+"""Follow calls and lines by `sys.settrace`, where there is no `sys.monitoring` (Python 3.11), or no free tool id.
 
-Python calls the trace function for each function of JAX's, too, some 2000 times an equation. If another one is installed (by
-a debugger, or by coverage), nothing is followed.
+Python calls the trace function for JAX's functions too, some 2000 times an equation. If another trace function is
+installed (by a debugger, or by coverage), no call is followed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Trace = Callable[[FrameType, str, Any], Any]
 
 
 def begin(frame: FrameType, follower: CallFollower) -> None:
-    """Follow what the current thread calls until the function of `frame` returns."""
+    """Follow the calls of the current thread until the function of `frame` returns."""
     if sys.gettrace() is None:
         called = _calls(follower)
         frame.f_trace, frame.f_trace_lines = _ending(called), False
@@ -31,7 +31,7 @@ def is_on() -> bool:
 
 def _ending(called: _Trace) -> _Trace:
     def end(_frame: FrameType, event: str, _arg: Any) -> _Trace:
-        if event == "return" and sys.gettrace() is called:  # A debugger may have come.
+        if event == "return" and sys.gettrace() is called:  # A debugger may have installed its own.
             sys.settrace(None)
         return end
 
@@ -39,11 +39,11 @@ def _ending(called: _Trace) -> _Trace:
 
 
 def _calls(follower: CallFollower) -> _Trace:
-    """The global trace function: Python calls it for each new frame, and it returns what to call for its lines."""
+    """Make the global trace function: Python calls it for each new frame, and it returns the function for the frame's lines."""
     others = follower.others
 
     def call(frame: FrameType, _event: str, _arg: Any) -> _Trace | None:
-        if frame.f_code.co_filename in others:  # Nearly all frames are JAX's: no further call for them.
+        if frame.f_code.co_filename in others:  # Nearly all frames are JAX's. They get no further call.
             return None
         followed = follower.enter(frame)
         return _lines(followed) if followed else None

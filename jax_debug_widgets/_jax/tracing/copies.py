@@ -1,4 +1,4 @@
-"""Copy the inputs and results of derivatives, so that each has an equation with the line of the code that asks for it.
+"""Copy the inputs and results of derivatives, so that each has an equation with the line that asks for the derivative.
 
 The equations that `jax.jvp`, `jax.linearize` and `jax.vjp` make have the lines of the differentiated function, and none has
 the line of the call. So the tangents and cotangents that the user passes in, and the results, are copied there. The copies
@@ -43,7 +43,7 @@ _PALLAS = os.path.join("jax", "_src", "pallas", "")
 
 
 def put_in(replace: Replacements) -> None:
-    """Replace the functions by which JAX runs derivatives by ours."""
+    """Replace the functions by which JAX runs derivatives."""
     replace.attribute(api.VJP, "__call__", _pull_back)
     replace.attribute(api, "_lift_linearized", _push)
     replace.attribute(api, "_jvp", _push_beside)
@@ -51,7 +51,7 @@ def put_in(replace: Replacements) -> None:
 
 
 def _pull_back(theirs: Callable[..., Any], pullback: Any, *args: Any) -> Any:
-    if not _copies_for(calling_frame()):  # `jax.grad` calls a pullback, too.
+    if not _copies_for(calling_frame()):  # `jax.grad` calls a pullback too.
         return theirs(pullback, *args)
     return _copied(theirs(pullback, *_given_as_cotangents(args)))
 
@@ -63,7 +63,7 @@ def _push(theirs: Callable[..., Any], *args: Any) -> Any:
 
 
 def _push_beside(theirs: Callable[..., Any], function: Any, values: Any, tangents: Any, **options: Any) -> Any:
-    """Run `jax.jvp`, also for `jacfwd` and `hessian`; copy the tangents that go in, and what comes out."""
+    """Run `jax.jvp`, also for `jacfwd` and `hessian`; copy the tangents that go in, and the results."""
     if not (is_watching() and _is_compiling()):
         return theirs(function, values, tangents, **options)
     given = theirs(function, values, _pushed(tangents), **options)
@@ -75,7 +75,7 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
     given = theirs(*args, **options)
     caller = calling_frame()
     is_one_of_these = caller.f_code.co_filename == api.__file__ and caller.f_code.co_name in ("linearize", "vjp")
-    if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp`, too.
+    if not (is_one_of_these and _copies_for(caller.f_back) and _is_compiling()):  # `jax.grad` calls `jax.vjp` too.
         return given
     values, known, program, kept, *aux = given
     leaves = give_back([*values])
@@ -84,7 +84,7 @@ def _linearize(theirs: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def _given_as_cotangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Copy the cotangents that the user passes to a pullback: nothing else says which operands of its equations they are."""
+    """Copy the cotangents that the user passes to a pullback: only the copies show which operands of its equations they are."""
     return _copied(args)
 
 
@@ -95,7 +95,7 @@ def _pushed(tangents: Any) -> Any:
 
 
 def give_back(given: Any) -> Any:
-    """Copy the results of a derivative. The frame of this function, in a copy's traceback, says what the copy is."""
+    """Copy the results of a derivative. The frame of this function in the copy's traceback marks the copy."""
     return _copied(given)
 
 
@@ -129,7 +129,7 @@ def is_copied_in(equation: core.JaxprEqn, *functions: FunctionType) -> bool:
 
 
 def _copies_for(caller: FrameType | None) -> bool:
-    """Whether the user has called this function, maybe through `jax.vmap`, and is watching."""
+    """Whether the user has called this function, maybe through `jax.vmap`, in a capture that watches values."""
     while caller is not None and _hands_on(caller.f_code):
         caller = caller.f_back
     return caller is not None and source_info_util.is_user_filename(caller.f_code.co_filename) and is_watching()
@@ -137,7 +137,7 @@ def _copies_for(caller: FrameType | None) -> bool:
 
 @cached_by_identity
 def _hands_on(code: CodeType) -> bool:
-    """Whether the code is JAX's and only calls the function it is given, as `jax.tree_util.Partial` and `jax.vmap` do."""
+    """Whether the code is JAX's and only calls the function that it is given, as `jax.tree_util.Partial` and `jax.vmap` do."""
     return code.co_filename in _handing_on() or (code.co_filename == api.__file__ and code.co_name == "vmap_f")
 
 

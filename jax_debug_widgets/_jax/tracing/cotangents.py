@@ -1,10 +1,10 @@
 """Find the cotangents of named values in a backward pass.
 
-JAX pushes a tangent beside each value that is differentiated. While Python differentiates a function, the value's tracer has
-its tangent, so the value's name is noted for both (`bindings`). In programs that JAX makes later, the traceback that operations
-keep links them. An identity with that name is put behind the tangent. When it is transposed, its operand is the whole
-cotangent. No other equation has that: a cotangent that is passed on unchanged, or summed from several uses, has none of its
-own. The identity is lowered to nothing.
+JAX pushes a tangent beside each value that is differentiated. While Python differentiates a function, the value's
+tracer holds its tangent, so the value's name is noted for both (`bindings`). In programs that JAX makes later, both
+have the same traceback. An identity with that name is put behind the tangent. When it is transposed, its operand is the
+whole cotangent. Otherwise there may be no equation for it: a cotangent that is passed on unchanged, or summed from
+several uses, has no equation of its own. The identity is lowered to nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jax_debug_widgets._jax.tracing.marks import Mark, is_mark, named_equation, 
 
 
 def is_put_in(equation: Any) -> bool:
-    """Whether a program has an equation only because its values are watched: a name, or a copy of a derivative."""
+    """Whether an equation is in a program only because values are watched: a naming identity, or a copy for a derivative."""
     return is_mark(equation) or is_copied(equation) or is_copied_in(equation, _copied)
 
 
@@ -35,7 +35,7 @@ def put_in(replace: Replacements) -> None:
     """Replace JAX's functions by ours."""
     for trace in (ad.LinearizeTrace, ad.JVPTrace):
         for name in _PROCESSING:
-            if hasattr(trace, name):  # Since jax 0.12 calls are primitives like all others.
+            if hasattr(trace, name):  # Since jax 0.12 calls are ordinary primitives.
                 replace.attribute(trace, name, _processing(parameters_of(getattr(trace, name))))
     replace.attribute(ad, "linearize", _linearize)
 
@@ -54,7 +54,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
         programs, _here.traceback = _here.programs, traceback
         if traceback is None and programs is None:
             _here.programs = []
-        # A rule's equations have the traceback of its operation.
+        # A derivative rule's equations have the traceback of its operation.
         is_one = traceback is not None and traceback is not around and not is_residual_now()
         own = Operation(traceback) if is_one else None
         try:
@@ -72,7 +72,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
 
 
 def _linearize(theirs: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
-    """Linearize for `jax.grad` and `jax.vjp`; mark the tangents of the inputs, so that inputs have gradients, too."""
+    """Linearize for `jax.grad` and `jax.vjp`; mark the tangents of the inputs, so that inputs have gradients too."""
     given = theirs(function, *args, **options)
     if not is_marking():
         return given
@@ -84,7 +84,7 @@ def _with_inputs_marked(jaxpr: core.Jaxpr, primals: Sequence[Any]) -> core.Jaxpr
     taken = {atom: eqn for eqn in reversed(jaxpr.eqns) for atom in eqn.invars if not isinstance(atom, core.Literal)}
     instead: dict[Any, Any] = {}
     equations: list[Any] = []
-    # Since jax 0.12 its constants are before them.
+    # Since jax 0.12 the constants come before the inputs.
     for variable, primal in zip(jaxpr.invars[len(jaxpr.invars) - len(primals) :], primals, strict=True):
         tracer = staged(primal)
         is_taken = variable in taken and is_array(variable.aval)
@@ -108,7 +108,7 @@ class _Here(threading.local):
 
     Attributes:
       traceback: the traceback of the operation that is differentiated, if it is in a program.
-      programs: the operations, made so far from an operation that Python has called, that run a program.
+      programs: the operations with a jaxpr of their own that were made so far for the operation that Python called.
     """
 
     traceback: Any = None
@@ -119,14 +119,14 @@ _here = _Here()
 
 
 def staged(leaf: Any) -> Any:
-    """The tracer of a program that a value is, or that is inside of what differentiates or batches; None of others."""
+    """Return the tracer of a value in the program being traced, also inside tracers of derivatives; None without one."""
     while isinstance(leaf, core.Tracer) and not isinstance(leaf, pe.DynamicJaxprTracer):
         leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
     return leaf if isinstance(leaf, pe.DynamicJaxprTracer) and isinstance(leaf.val, core.Var) else None
 
 
 def tangent_of(leaf: Any) -> Any:
-    """The tracer of the tangent that the innermost derivative pushes beside a value; None if there is none to pull back."""
+    """Return the tracer of the tangent that the innermost derivative pushes beside a value; None if it is not pulled back."""
     while isinstance(leaf, core.Tracer) and not isinstance(leaf, ad.LinearizeTracer):
         leaf = getattr(leaf, "val", getattr(leaf, "primal", None))
     tangent = leaf.tangent if isinstance(leaf, ad.LinearizeTracer) else None
@@ -134,7 +134,7 @@ def tangent_of(leaf: Any) -> Any:
 
 
 def add(equation: Any) -> None:
-    """Note an equation that Python, and not a transformation, has made."""
+    """Note an equation that Python has made, and not a transformation."""
     if _here.programs is not None and any(True for _ in core.jaxprs_in_params(equation.params)):
         _here.programs.append(operation_of(equation))
 
@@ -160,7 +160,7 @@ def _told(
         (one for one in made if operation_of(one) == operation), {one.val for one in primals if one is not None}
     )
     for position, (one, primal, is_derived) in enumerate(zip(several, primals, is_derived_of, strict=True)):
-        if primal is None:  # Un-jitted a copy would be one.
+        if primal is None:  # In un-jitted code a copy would be an operation.
             continue
         if is_derived and id(one.tangent) in given and one.primal is not given[id(one.tangent)]:
             one.tangent = _copied(trace, one.tangent)

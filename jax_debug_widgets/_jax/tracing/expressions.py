@@ -1,4 +1,4 @@
-"""What to look up in a function while JAX traces it, and the name to note for what is found."""
+"""Define what to look up in a function while JAX traces it, and the name to note for each value that is found."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ Lines = Mapping[int, Sequence[Expression]]
 """For each line of a function, the expressions to look up after it has run."""
 
 LinesOf = Callable[[CodeType, Any], Lines | None]
-"""Takes a function's code and the watch settings (None: note all names); returns its lines, or None for a file without any."""
+"""Takes a function's code and the watch settings (None: note all names); returns its lines, or None if there are none."""

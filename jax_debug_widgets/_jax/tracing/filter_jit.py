@@ -1,7 +1,8 @@
 """Describe the arguments of a function under `equinox.filter_jit` by the names in the user's function.
 
-Equinox jits a function of its own for it. That function takes the arrays as two dictionaries of flat tuples. The rest is one
-static argument, with the structures. The dictionaries have the parts `fun`, `first` (the first argument) and `rest`.
+Equinox jits a function of its own instead. That function takes the arrays as two dictionaries of flat tuples. All else
+is in one static argument, with the structures. The dictionaries have the parts `fun`, `first` (the first argument) and
+`rest`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ _PARTS = ("fun", "first", "rest")
 
 @dataclass(frozen=True)
 class FilteredCall:
-    """The function that the user has given to `equinox.filter_jit`, and the arguments of one call by its names.
+    """The user's function under `equinox.filter_jit`, and the arguments of one call by its parameter names.
 
     Attributes:
       leaves: the type of each array, by its path: `model.weight`.
-      statics: all that is no array, by its path, and the structure of each argument, by its name and `STRUCTURE`.
+      statics: each leaf that is not an array, by its path, and the structure of each argument, by its name and
+        `STRUCTURE`.
       names: the path of each array, by the `id` of the array.
     """
 
@@ -56,7 +58,7 @@ def _described(donated: Mapping[str, Any], kept: Mapping[str, Any], static: tupl
     function, first, (rest, keywords) = parts
     call = FilteredCall(inspect.unwrap(function))
     names = positional_names(call.function)
-    *positional, _ = first, *rest  # Equinox appends None, so that there is a first argument.
+    *positional, _ = first, *rest  # Equinox appends None, so that there is always a first argument.
     given = {names.get(number, f"args[{number}]"): value for number, value in enumerate(positional)} | keywords
     if not inspect.isfunction(call.function):
         given = {"self": function} | given
@@ -67,7 +69,7 @@ def _described(donated: Mapping[str, Any], kept: Mapping[str, Any], static: tupl
 
 
 def _together(arrays: tuple[Any, ...], others: tuple[Any, ...], structure: Any) -> Any:
-    """Return the tree whose leaves are the arrays, where there are, and else the others; `equinox` parts it so."""
+    """Return the tree that `equinox` has split: each leaf is the array if there is one, else the other value."""
     pairs = zip(arrays, others, strict=True)
     return structure.unflatten([other if array is None else array for array, other in pairs])
 

@@ -1,6 +1,6 @@
 """Follow the calls of the user's functions while JAX traces: after each line that assigns something, its expressions are noted.
 
-`by_monitoring` and `by_settrace` are the two ways in which Python tells of calls and lines.
+`by_monitoring` and `by_settrace` use the two ways in which Python reports calls and lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from jax_debug_widgets._jax.origins.libraries import is_of_python
 from jax_debug_widgets._jax.tracing.expressions import Expression, Lines
 
 Note = Callable[[FrameType, Sequence[Expression], int, Any], object]
-"""Takes a frame, expressions to look up in it, the line that comes next, and what the function returns, None if it goes on."""
+"""Takes a frame, expressions to look up in it, the line that comes next, and the value that the function returns; None
+if it goes on.
+"""
 
 
 class CallFollower:
@@ -39,14 +41,17 @@ class CallFollower:
         self._lines_of, self._note, self._note_arguments = lines_of, note, note_arguments
         self.others: set[str] = set()
         self._known: dict[int, tuple[CodeType, Lines]] = {}
-        """The lines of each code object, by its `id`: to hash or compare code objects takes long, as it reads their content."""
+        """`id` of a code object -> the object and its lines. Code objects as keys would be hashed by their whole content."""
 
     def leaves_out(self, code: CodeType) -> bool:
-        """Whether a function is known to be of a file without lines to note."""
+        """Whether a function's file is known to have no lines to note."""
         return code.co_filename in self.others
 
     def enter(self, frame: FrameType) -> FollowedCall | None:
-        """Note the arguments of a call that begins, or of a generator that goes on; return what follows its lines, if any."""
+        """Note the arguments of a call that begins, or of a generator that goes on.
+
+        Return the object that follows its lines, if any.
+        """
         code = frame.f_code
         if self.leaves_out(code) or is_generated(frame):
             return None
@@ -62,7 +67,7 @@ class CallFollower:
 
 
 class FollowedCall:
-    """One call of a function: has the expressions of each line noted after the line has run."""
+    """Follows one call of a function: notes the expressions of each line after the line has run."""
 
     __slots__ = ("_line", "_lines", "_note")
 
@@ -70,13 +75,13 @@ class FollowedCall:
         self._lines, self._note, self._line = lines, note, 0
 
     def go_on(self, frame: FrameType, line: int) -> None:
-        """The frame comes to a line."""
+        """Note the expressions of the line that has run; the frame comes to line `line`."""
         if expressions := self._lines.get(self._line):
             self._note(frame, expressions, line, None)
         self._line = line
 
     def end(self, frame: FrameType, returned: Any) -> None:
-        """The frame returns, yields, or ends by an exception; then `returned` is None."""
+        """Note the expressions of the last line. `returned` is None if the frame ends by an exception."""
         if expressions := self._lines.get(self._line):
             self._note(frame, expressions, frame.f_lineno, returned)
 
@@ -93,7 +98,8 @@ def may_name(file: str) -> bool:
 def is_generated(frame: FrameType) -> bool:
     """Whether Python has generated the function of a frame, such as a dataclass's `__init__`.
 
-    Its file is `<string>`, and so is that of a program run by `python -c`; Python 3.13 gives that program's source for both.
+    The file of such a function is `<string>`. So is the file of a program run by `python -c`, and Python 3.13 returns
+    that program's source for both.
     """
     code = frame.f_code
     return code.co_filename == "<string>" and (

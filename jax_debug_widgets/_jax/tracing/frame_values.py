@@ -1,4 +1,4 @@
-"""Read variables, fields and items in a frame, without calling anything of the user's."""
+"""Read variables, fields and items in a frame, without calling the user's code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 def value_of(node: ast.expr, frame: FrameType) -> Any:
-    """The value of a variable, field or item in a frame, found without a call of user code; raises if that is not possible."""
+    """Return the value of a variable, field or item in a frame without calling user code; raise if that is not possible."""
     match node:
         case ast.Name(id=name):
             return frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name]
@@ -31,7 +31,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of an object, of one with `__slots__` or of a `NamedTuple`; of a property nothing."""
+    """Return a field of an object, also of one with `__slots__` or of a `NamedTuple`; raise LookupError for a property."""
     own = getattr(value, "__dict__", {})
     if name in own:
         return own[name]
@@ -42,12 +42,12 @@ def _field(value: Any, name: str) -> Any:
 
 
 def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of an object, those of `__slots__` too."""
+    """Yield the fields of an object with their values, those of `__slots__` too."""
     yield from getattr(value, "__dict__", {}).items()
     for one in type(value).__mro__:
         slots = vars(one).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            with suppress(LookupError, AttributeError):  # It may have no value yet.
+            with suppress(LookupError, AttributeError):  # The field may have no value yet.
                 yield name, _field(value, name)
 
 

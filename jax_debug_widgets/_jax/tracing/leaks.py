@@ -1,6 +1,6 @@
 """Find traces that are still alive after they have ended, because the user's code holds one of their tracers (S3).
 
-A weak reference to each trace is kept. Only if one is alive, its tracers are looked for.
+A weak reference to each trace is kept. Tracers are searched only if a trace is still alive.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Origin:
     Attributes:
       type: `float32[3]`.
       function: the function that was traced; or the un-jitted transformation: `jax.vmap`.
-      frames: the user's frames that have made it, innermost first; for an argument, the function's first line.
-      argument: the name of the argument that the tracer is; empty for another value.
+      frames: the user's frames that made the tracer, innermost first; for an argument, the function's first line.
+      argument: the name of the argument, if the tracer is one; else empty.
     """
 
     type: str
@@ -40,10 +40,10 @@ class Origin:
 
 
 class LeakHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks, counted, so that captures may nest and overlap."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
-        """`wanted` says whether the current thread asks for this."""
+        """Make the hooks. `wanted` returns whether the current thread's capture needs them."""
         super().__init__()
         self._wanted = wanted
         self._here = _Here()
@@ -61,7 +61,7 @@ class LeakHooks(Replacing):
     def leaked(self) -> list[tuple[Any, tuple[Frame, ...]]]:
         """Find the tracers of this thread's traces that are still held, with the user's frames that began the trace.
 
-        A second call does not find the same traces again.
+        A second call does not return the same traces again.
         """
         if not core.trace_state_clean():
             return []
@@ -88,7 +88,7 @@ class _Here(threading.local):
 
 
 def origin_of(tracer: Any) -> Origin:
-    """Find the origin of a tracer."""
+    """Return the origin of a tracer."""
     trace = getattr(tracer, "_trace", None)
     frame = getattr(trace, "frame", None)
     info = getattr(frame, "debug_info", None)
@@ -97,7 +97,8 @@ def origin_of(tracer: Any) -> Origin:
     if info is None:
         return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
     name, _, place = info.func_src_info.partition(" at ")
-    if name == "<unknown>" and made and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # An object that is called.
+    # The traced object is not a function but has `__call__`.
+    if name == "<unknown>" and made and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         name = made[-1].function
     variables = list(getattr(frame, "invars", ()))
     number = next((k for k, one in enumerate(variables) if one is getattr(tracer, "val", None)), -1)

@@ -1,4 +1,4 @@
-"""Mark each named tangent of a program: put an identity with the name of its value behind it."""
+"""Mark each named tangent of a program with an identity that has the name of its value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.tracing.marks import Mark, named_equation, stack_of_
 
 
 def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    """Add a mark behind each named tangent of a program; the same object if there is none."""
+    """Return the program with a mark behind each named tangent; the same object if it has none."""
     taken = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not isinstance(atom, core.Literal)}
     noted: dict[Any, Sequence[VariableNote]] = {
         one: known
@@ -31,7 +31,7 @@ def with_marks(jaxpr: core.Jaxpr) -> core.Jaxpr:
 
 
 class _Marked:
-    """A program to which marks are added; `noted` has the notes of its tangents."""
+    """Adds marks to a program; `noted` has the notes of its tangents."""
 
     def __init__(self, jaxpr: core.Jaxpr, noted: dict[Any, Sequence[VariableNote]]) -> None:
         self._jaxpr = jaxpr
@@ -48,7 +48,7 @@ class _Marked:
             self._steps[one] = list(_steps(one, known, taken, is_input=one in self._inputs))
 
     def program(self) -> core.Jaxpr:
-        """The program with its marks: those of its inputs first, those of what an equation makes behind that."""
+        """Return the program with its marks: those of inputs first, those of results behind their equations."""
         equations: list[core.JaxprEqn] = []
         for one in self._inputs:
             first = self._takers[one][0]
@@ -75,7 +75,7 @@ class _Marked:
 
 
 class _Step(NamedTuple):
-    """A time from which a tangent has names, the variable that stands for it from then on, and its mark."""
+    """A moment from which a tangent has names, the variable that replaces it from then on, and its mark."""
 
     time: float
     variable: Any
@@ -83,7 +83,7 @@ class _Step(NamedTuple):
 
 
 def _steps(variable: Any, noted: Sequence[VariableNote], taken: Sequence[float], *, is_input: bool) -> Iterator[_Step]:
-    """Yield a step for each group of a variable's names; a use of the variable between two names separates their groups."""
+    """Yield a step for each group of a variable's names; a use of the variable between two names starts a new group."""
     since = [(time, of, place) for of in noted for place, time in of.times.items()]
     if not is_input:  # A program notes the names of its arguments itself.
         since = [one for one in since if not is_of_arguments(one[2])]

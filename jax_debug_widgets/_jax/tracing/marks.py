@@ -1,4 +1,4 @@
-"""The identity primitive `named`: it gives a tangent, and when transposed a cotangent, the name of a value."""
+"""Define the identity primitive `named`, which gives a tangent, and after transposition a cotangent, the name of a value."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Mark:
     """The value that a tangent, or a cotangent, belongs to.
 
     Attributes:
-      noted: the note of the tangent, whose `of` is that of the value; or of the value.
-      places: the places where the value has its names: a function and its caller may both name a returned value, and the
-        function may have used it before. Empty for an input that a derivative is taken for.
-      is_cotangent: whether it is the mark of a cotangent.
+      noted: the note of the tangent, whose `of` is the note of the value; or the note of the value itself.
+      places: the places where the value has its names: a function and its caller may both name a returned value. Empty
+        for an input that a derivative is taken with respect to.
+      is_cotangent: whether the mark is of a cotangent.
       is_of_input: whether the value is an input of the program.
     """
 
@@ -34,7 +34,7 @@ class Mark:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the derivative that pushes the tangent has met the value, as opposed to an operation of that."""
+        """Whether the derivative that pushes the tangent has differentiated the value itself, not only an operation on it."""
         return self.noted.of is not None
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class Mark:
 
 
 class _Named(Primitive):
-    """An identity. Under an interpreter that is not JAX's, `bind` returns its operand, so no equation reaches it."""
+    """An identity. Under an interpreter that is not JAX's, `bind` returns the operand, so the interpreter sees no equation."""
 
     def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
         is_jaxs = type(trace).__module__.startswith("jax._src.")
@@ -88,7 +88,7 @@ def is_of_input(equation: Any) -> bool:
 
 
 def cotangent_of(equation: Any) -> Mark | None:
-    """The mark of the cotangent that an equation returns; None if it is no such mark."""
+    """Return the mark of the cotangent that an equation returns; None if it marks no cotangent."""
     mark: Mark | None = equation.params["of"] if is_named(equation) else None
     return mark if mark is not None and mark.is_cotangent else None
 
@@ -98,6 +98,9 @@ def named_equation(variable: Any, result: Any, mark: Mark, source_info: Any, con
 
 
 def stack_of_input(*, is_direct: bool) -> Any:
-    """The name stack for the mark of an input's tangent; with `is_direct`, `jvp` is added, as an un-jitted derivative does."""
+    """Return the name stack for the mark of an input's tangent.
+
+    With `is_direct` it has `jvp`, as for an un-jitted derivative.
+    """
     stack = source_info_util.new_name_stack()
     return stack.transform("jvp") if is_direct else stack

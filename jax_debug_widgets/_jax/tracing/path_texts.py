@@ -8,11 +8,11 @@ import jax
 
 
 def text_of(key: Any) -> str:
-    """A key as `jax.tree_util.keystr` writes it; an index of a flattened leaf in brackets."""
+    """Return the text of a key as `jax.tree_util.keystr` writes it; an index of a flattened leaf in brackets."""
     return f"[{key.key}]" if isinstance(key, jax.tree_util.FlattenedIndexKey) else str(key)
 
 
 def text_in_flax(key: Any) -> str:
-    """The text of a key in a state of `flax.nnx`: fields are keys of dicts there, and leaves have a `.value`."""
+    """Return the text of a key in a state of `flax.nnx`: there fields are keys of dicts, and leaves have a `.value`."""
     is_field = isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str)
     return f".{key.key}" if is_field else "" if str(key) == ".value" else text_of(key)

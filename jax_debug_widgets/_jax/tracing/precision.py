@@ -1,7 +1,7 @@
-"""Find where 64-bit numbers become 32-bit ones, as `jax_enable_x64` is off, and what is lost by that (S12).
+"""Find where 64-bit numbers become 32-bit ones because `jax_enable_x64` is off, and what is lost (S12).
 
-JAX warns only of an explicit request for 64 bits, never of values. Findings are about values that the user's own line passes
-to JAX, as JAX has 64-bit constants of its own.
+JAX warns only of an explicit request for 64 bits, never of values. Findings are about values that the user's own line
+passes to JAX, because JAX has 64-bit constants of its own.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ USED = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128"
 """Maps each 64-bit dtype to the dtype that JAX uses instead."""
 
 _MOST_NUMBERS = 1 << 22
-"""Larger arrays are not searched for numbers that the conversion changes."""
+"""The most elements of an array that is searched for numbers that the conversion changes."""
 
 
 def _taking() -> tuple[tuple[Any, str], ...]:
-    """The functions by which JAX takes NumPy arrays, in the installed version."""
+    """Return the functions by which the installed JAX converts NumPy arrays: module and name of each."""
     return (
         (lax, "_convert_element_type"),
         (api, "device_put"),
@@ -42,12 +42,12 @@ def _taking() -> tuple[tuple[Any, str], ...]:
 
 
 _INFINITE_FROM = 2.0**128 - 2.0**103
-"""The least number that is infinite as float32. Those between it and the largest float32 are rounded down to that."""
+"""The least number that becomes infinite as float32. Smaller ones are rounded down to the largest float32."""
 
 _MOST_CALLERS = 8
 
 _MOST_FRAMES = 4
-"""How many of JAX's frames, from the user's line on, are searched for the value that the line passed."""
+"""The most frames of JAX, from the user's line on, that are searched for the value that the line passed."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Truncated:
     """A conversion of 64-bit numbers to 32 bits.
 
     Attributes:
-      dtype: the 64-bit dtype; `asked`: whether the code asked for it, rather than passed such an array.
-      name: the argument that it came as, `params['w']`; empty where it is none.
-      size: how many numbers; `wrapped`, `infinite`: how many of them wrapped around or became infinite.
-      first, became: the first such number, and what it is now.
+      dtype: the 64-bit dtype; `asked`: whether the code asked for this dtype, rather than passed an array of it.
+      name: the argument that was converted, `params['w']`; empty if it is not an argument.
+      size: the number of elements; `wrapped`, `infinite`: how many of them wrapped around or became infinite.
+      first, became: the first such number, and its value after the conversion.
       error: the largest relative error of the others.
     """
 
@@ -74,13 +74,13 @@ class Truncated:
 
 
 class PrecisionHooks(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the hooks, counted, so that captures may nest and overlap."""
 
     def __init__(self, wanted: Callable[[], bool], told: Callable[[tuple[Frame, ...], Truncated], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          wanted: whether the current thread asks for this.
+          wanted: returns whether the current thread's capture needs the hooks.
           told: takes the user's lines, innermost first, and the conversion.
         """
         super().__init__()
@@ -132,7 +132,7 @@ class PrecisionHooks(Replacing):
 
     def _arrived(self, frame: FrameType, value: Any, name: str) -> None:
         lost = truncated(np.asarray(value), name)
-        # A NumPy number among others is next to a Python one, which JAX takes in the precision of the others.
+        # A NumPy scalar beside arrays is like a Python number, which JAX takes in the precision of the arrays.
         if lost.wrapped or lost.infinite or (lost.error and value.ndim):
             self._told(_frames_of(frame), lost)
 
@@ -167,7 +167,7 @@ def _has_64_bits(value: Any) -> bool:
 
 
 def _may_be_infinite(value: Any, by: str) -> bool:
-    """Whether a value is a Python number that is infinite as float32, or an array of such numbers."""
+    """Whether a value is a Python number that becomes infinite as float32, or a float32 array with infinities."""
     if type(value) is float:
         return by == "canonicalize_value" and _INFINITE_FROM <= abs(value) < float("inf")
     if type(value) is not np.ndarray or by != "_convert_element_type":
@@ -176,13 +176,13 @@ def _may_be_infinite(value: Any, by: str) -> bool:
 
 
 def _too_large(frame: FrameType) -> list[float]:
-    """The Python numbers among a function's arguments that are infinite as float32."""
+    """Return the Python numbers among a function's arguments that become infinite as float32."""
     leaves = (leaf for argument in _arguments(frame) for leaf in _leaves(argument))
     return [leaf for leaf in leaves if isinstance(leaf, float) and _INFINITE_FROM <= abs(leaf) < float("inf")]
 
 
 def _users_frames() -> list[FrameType]:
-    """The innermost user frame, and the first frames of JAX's that it has called."""
+    """Return the innermost user frame, and the first frames of JAX that it called."""
     frame: FrameType | None = sys._getframe(1)
     inside: list[FrameType] = []
     while frame is not None and not is_users(frame.f_code.co_filename):
@@ -193,7 +193,7 @@ def _users_frames() -> list[FrameType]:
 
 
 def _frames_of(frame: FrameType | None) -> tuple[Frame, ...]:
-    """The user frames from `frame` outwards, innermost first: the inner ones may be a library's."""
+    """Return the user frames from `frame` outwards, innermost first. The inner ones may be a library's."""
     found: list[Frame] = []
     while frame is not None and len(found) < _MOST_CALLERS:
         if is_users(frame.f_code.co_filename):
@@ -203,7 +203,7 @@ def _frames_of(frame: FrameType | None) -> tuple[Frame, ...]:
 
 
 def _gives(frame: FrameType, value: Any) -> bool:
-    """Whether an argument of a frame is, or contains, this value, or an array that it may be a copy of."""
+    """Whether an argument of a frame is, or contains, this value or an array of the same 64-bit dtype and shape."""
     return any(
         one is value or (_has_64_bits(one) and one.dtype == value.dtype and one.shape == value.shape)
         for argument in _arguments(frame)
@@ -212,7 +212,7 @@ def _gives(frame: FrameType, value: Any) -> bool:
 
 
 def _is_of_users(innermost: FrameType, value: Any) -> bool:
-    """Whether the user's own code passes a value, by itself or to functions of libraries that pass it on.
+    """Whether the user's own code passes a value, directly or through functions of libraries.
 
     A library has 64-bit constants of its own, which the user cannot change.
     """
@@ -246,7 +246,7 @@ def _leaves(argument: Any) -> Iterator[Any]:
 
 
 def _argument(fun: Any, path: Any) -> str:
-    """The text for an argument, or a part of it, as the user writes it: `params['w']`, `args[2]`."""
+    """Return the text of an argument, or of a part of it, as the user writes it: `params['w']`, `args[2]`."""
     of_keywords, first, *rest = path
     tail = jax.tree_util.keystr(tuple(rest))
     if of_keywords.idx:

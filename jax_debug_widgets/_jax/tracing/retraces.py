@@ -26,15 +26,15 @@ from jax_debug_widgets._jax.tracing.filter_jit import described_filtered
 from jax_debug_widgets._jax.tracing.traces import Trace
 
 _MOST_CALLERS = 8
-"""How many lines are kept of the callers of a jitted function, as a library may have called it."""
+"""The most callers of a jitted function whose lines are kept; a library may have called it."""
 
 
 class TraceWatch(Replacing):
     """Reports traces while a capture is on.
 
     Attributes:
-      subscriber: called with each trace, in the thread that traces, and its program; this is None if another function of the
-        user's is being traced around it.
+      subscriber: called with each trace and its program, in the thread that traces. The program is None inside the
+        trace of another user function.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class TraceWatch(Replacing):
             here.depth -= 1
             here.begun = here.begun | around if here.depth else set()
             here.begun_for_us = here.begun_for_us | around_for_us if here.depth else set()
-        # The user's own call, which is around it, tells what is traced to be compared.
+        # If this package traces to compare, the user's own call around it reports the trace.
         is_told = is_users_own or (is_ours and not (here.depth and is_traced_for_us()))
         if is_told and not _is_only_described():
             program = None if here.depth else inferred[0].params["jaxpr"]
@@ -107,7 +107,7 @@ class TraceWatch(Replacing):
     def _identity_of(self, fun: Any) -> int:
         try:
             return self._identities.setdefault(fun, next(self._count))
-        except TypeError:  # It cannot be referred to weakly, or not be hashed.
+        except TypeError:  # The function cannot be weakly referenced, or not be hashed.
             return -id(fun)
 
 
@@ -116,8 +116,8 @@ class _Here(threading.local):
 
     Attributes:
       begun: the functions whose tracing has begun, by JAX's text for them: `step at /home/me/train.py:12`.
-      begun_for_us: the same, for traces that a call of ours causes.
-      depth: how many of the user's functions it looks up or traces, nested in one another.
+      begun_for_us: the same, for traces that this package causes.
+      depth: how many nested user functions the thread looks up or traces.
     """
 
     depth = 0
@@ -128,7 +128,7 @@ class _Here(threading.local):
 
 
 def _code_of(fun: Any) -> CodeType | None:
-    """The code of a function, of what a `functools.partial` or a wrapper calls, or of an object's `__call__`."""
+    """Return the code of a function, of the function in a `functools.partial` or a wrapper, or of an object's `__call__`."""
     while isinstance(fun, functools.partial) or hasattr(fun, "__wrapped__"):
         fun = fun.func if isinstance(fun, functools.partial) else inspect.unwrap(fun)
     code = getattr(fun, "__code__", None)
@@ -138,7 +138,7 @@ def _code_of(fun: Any) -> CodeType | None:
 
 
 _DESCRIBING = ("eval_shape", "make_jaxpr_f")
-"""JAX's functions that trace a function to describe it, and compile nothing."""
+"""JAX's functions that trace a function only to describe it, and compile nothing."""
 
 
 def _is_only_described() -> bool:
@@ -152,7 +152,7 @@ def _is_only_described() -> bool:
 
 
 def _callers(frame: FrameType | None) -> tuple[tuple[str, int], ...]:
-    """The lines around a frame that are not JAX's, innermost first."""
+    """Return the lines around a frame that are not JAX's, innermost first."""
     found: list[tuple[str, int]] = []
     while frame is not None and len(found) < _MOST_CALLERS:
         if is_users(frame.f_code.co_filename):

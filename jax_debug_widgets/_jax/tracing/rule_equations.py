@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Here(threading.local):
-    """The equations that the derivative rule running in this thread has made so far, by their trace; None if none runs."""
+    """Trace -> the equations that the derivative rule running in this thread has made so far; None if no rule runs."""
 
     made: dict[int, list[Any]] | None = None
 
@@ -24,16 +24,16 @@ def add(frame: Any, equation: Any) -> None:
 
 
 def forget(frame: Any) -> None:
-    """Let go of the equations of a trace that ends: what JAX finds alive of it is a leak (`jax.checking_leaks`)."""
+    """Release the equations of a trace that ends: JAX would report what is still alive as a leak (`jax.checking_leaks`)."""
     if _here.made is not None:
         _here.made.pop(id(frame), None)
 
 
 @contextmanager
 def noted() -> Iterator[Callable[[], Sequence[Any]]]:
-    """Give a function that returns the equations made inside the context.
+    """Yield a function that returns the equations made inside the context.
 
-    They are without those that an inner operation's own rule makes, and without those of traces that have ended.
+    Equations of an inner operation's own rule, and of traces that have ended, are left out.
     """
     outer = _here.made
     made = _here.made = {}

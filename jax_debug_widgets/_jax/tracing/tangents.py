@@ -1,7 +1,7 @@
 """Find the tangents that derivatives push forward: `jax.jvp`, `jacfwd` and `hessian` compute them beside the values.
 
-All that depends on the tangents that go into a derivative (`copies` makes copies of these) is a tangent, up to the results
-that come out: these are values to the code that asked for them.
+Everything that depends on the tangents that go into a derivative (`copies` copies these) is a tangent, up to the
+results of the derivative: for the code that asked for them these are values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax_debug_widgets._jax.origins.pushed_frames import asked_outside, pushes_i
 from jax_debug_widgets._jax.tracing.copies import is_given_back, is_pushed
 
 AROUND = -2
-"""Stands for the number of the frame that asks for a derivative, if that frame is outside of the body."""
+"""Replaces the number of the frame that asks for a derivative, if that frame is outside of the body."""
 
 
 def tangents_in(
@@ -27,7 +27,7 @@ def tangents_in(
     derived: Sequence[Sequence[bool]],
     given: Mapping[int, frozenset[int]],
 ) -> dict[Any, frozenset[int]]:
-    """The tangents among a program's variables, each with the numbers of the frames that have asked for it.
+    """Return the tangents among a program's variables, each with the numbers of the frames that asked for it.
 
     Args:
       program: the program.
@@ -54,7 +54,7 @@ def tangents_in(
 
 
 def _is_inside(equation: core.JaxprEqn, levels: Sequence[Level], at: int) -> bool:
-    """Whether an equation with a tangent for frame `at` among its operands is in the code that the frame differentiates."""
+    """Whether an equation is in the code that frame `at` differentiates; one of its operands is a tangent for that frame."""
     if at == AROUND:
         return True
     if is_given_back(equation) and len(levels) - 1 <= at:
@@ -71,7 +71,10 @@ def _is_of_outer(derived: Sequence[bool], levels: Sequence[Level], at: int) -> b
 
 
 def hanging(equation: core.JaxprEqn, operands: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Which operands and results of an equation depend on the operands marked True; loops carry results back to operands."""
+    """Return for the operands and results of an equation whether they depend on the operands marked True.
+
+    Loops carry results back to operands.
+    """
     name, programs, own = equation.primitive.name, list(core.jaxprs_in_params(equation.params)), list(operands)
     if name == "cond":
         results = [_results(program, own[1:]) for program in programs]
@@ -123,9 +126,9 @@ def _is_in(atom: Any, variables: set[Any]) -> bool:
 
 @cached_fact
 def tangents_given(program: core.Jaxpr) -> frozenset[int]:
-    """The positions of the inputs that are tangents, in a program that an un-jitted derivative pushes tangents through.
+    """Return the positions of the inputs that are tangents, in a program through which an un-jitted derivative pushes tangents.
 
-    JAX records nowhere how many there are. They come after the values, have the same types, and no value depends on one.
+    JAX does not record their number. They come after the values, have the same types, and no value depends on one.
     """
     if [equation.primitive.name for equation in program.eqns] == ["scan"]:
         return _given_to_scan(program, program.eqns[0])
@@ -135,10 +138,14 @@ def tangents_given(program: core.Jaxpr) -> frozenset[int]:
 
 
 def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
-    """The positions of the tangents in a program that is one `scan`: some of its carried values, and some of its `xs`."""
+    """Return the positions of the tangents in a program that is one `scan`.
+
+    These are some of its carried values, and some of its `xs`.
+    """
     (first, carried), inner = versions.scan_counts(scan.params), scan.params["jaxpr"].jaxpr
     made, stacked = inner.outvars[:carried], inner.outvars[carried:]
-    # JAX drops stacked results that nothing uses, values more often than tangents: their order helps only without a carry.
+    # JAX drops unused stacked results, values more often than tangents. So their order helps only if nothing is
+    # carried.
     begins = () if carried else stacked[: _half(len(stacked))]
     given, sliced = inner.invars[first : first + carried], inner.invars[first + carried :]
     values = _values_of(inner, given, set(), made, begins)
@@ -148,20 +155,20 @@ def _given_to_scan(program: core.Jaxpr, scan: core.JaxprEqn) -> frozenset[int]:
 
 
 def _half(count: int) -> int:
-    """Half of `count`, rounded up: at least so many of `count` values and tangents are values."""
+    """Return half of `count`, rounded up: of `count` values and tangents, at least this number are values."""
     return -(-count // 2)
 
 
 def _values_of(
     program: core.Jaxpr, given: Sequence[Any], tangents: set[Any], again: Sequence[Any], own: Sequence[Any]
 ) -> int:
-    """How many of the inputs `given` are values: the smallest number for which the others may be their tangents.
+    """Return how many of the inputs `given` are values: the smallest number for which the others may be their tangents.
 
     Args:
       program: the program with these inputs.
       given: the inputs: values first, then tangents.
       tangents: inputs that are known to be tangents.
-      again: for inputs that a loop carries, what the next iteration gets; that of a value depends on no tangent.
+      again: for carried inputs, the results that the next iteration gets; that of a value depends on no tangent.
       own: other results that depend on no tangent.
     """
     for count in range(_half(len(given)), len(given)):
@@ -173,7 +180,7 @@ def _values_of(
 
 
 def _may_be_tangents(tangents: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether `tangents` have the types of some of `values`, in the same order; a tangent may have one axis more."""
+    """Whether `tangents` have the types of some of `values`, in the same order; a tangent may have one more axis."""
     left = iter(values)
     return all(any(_may_be_tangent(value.aval, tangent.aval) for value in left) for tangent in tangents)
 

@@ -1,4 +1,4 @@
-"""Make libraries that limit the traces of a function count a capture's traces apart, as a capture traces functions anew.
+"""Make libraries that limit the traces of a function count a capture's traces separately: a capture traces functions again.
 
 `chex.assert_max_traces` and `equinox.debug.assert_max_traces` each count in a table of their module.
 """
@@ -19,7 +19,7 @@ _TABLES = (("chex._src.asserts_internal", "TRACE_COUNTER"), ("equinox.debug._max
 
 
 class TraceCounts(Replacing):
-    """Install and remove, counted, so that captures may nest and overlap."""
+    """Installs the replacement of the tables, counted, so that captures may nest and overlap."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class TraceCounts(Replacing):
 
     def _put_in(self, replace: Replacements) -> None:
         self._count_apart()
-        if features.available(features.UNTOUCHED):  # A library may be imported in the capture.
+        if features.available(features.UNTOUCHED):  # A library may be imported during the capture.
             replace.attribute(pjit, "_infer_params_cached", self._before_tracing, wrap=CachedFunction)
         replace.undone_by(self._count_together)
 
@@ -39,7 +39,7 @@ class TraceCounts(Replacing):
         for module, table in _TABLES:
             theirs = getattr(sys.modules.get(module), table, None)
             if theirs is not None and not isinstance(theirs, CountsByCapture):
-                # If the module was imported anew, its old table is not used any more.
+                # If the module was imported again, its old table is not used any more.
                 ours = self._tables.get(module)
                 if ours is None or ours.theirs is not theirs:
                     ours = self._tables[module] = CountsByCapture(theirs)
@@ -54,7 +54,7 @@ class TraceCounts(Replacing):
 
 
 class CountsByCapture(MutableMapping[Any, int]):
-    """Counts in a table of each capture's own, outside captures in the library's.
+    """Counts in a separate table for each capture, and outside captures in the library's table.
 
     Captures with equal settings share programs, and so their counts.
     """
@@ -68,7 +68,7 @@ class CountsByCapture(MutableMapping[Any, int]):
         return self.theirs if key is None else self._of_captures.setdefault(key, type(self.theirs)())
 
     def forget_cleared(self) -> None:
-        """Forget the counts in captures of what has been cleared outside them."""
+        """Forget the counts in captures of the entries that were cleared outside captures."""
         for table in self._of_captures.values():
             for function in [one for one in table if one not in self.theirs]:
                 del table[function]
@@ -90,6 +90,6 @@ class CountsByCapture(MutableMapping[Any, int]):
         return len(self._table())
 
     def clear(self) -> None:
-        """Forget all counts, those of captures too."""
+        """Forget all counts, also those of captures."""
         self._of_captures.clear()
         self.theirs.clear()

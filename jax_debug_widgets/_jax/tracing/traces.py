@@ -1,4 +1,4 @@
-"""The record of one trace of a jitted function: its arguments, and where it was called."""
+"""Define the record of one trace of a jitted function: its arguments, and where it was called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 STRUCTURE = " structure"
-"""What follows an argument's name in the name of its structure."""
+"""The suffix of an argument's name in the name of its structure."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Leaf:
 
     Attributes:
       type: JAX's text for the type, `float32[3]`.
-      weak: whether the type is weak, as that of a Python number.
+      weak: whether the type is weak, as for a Python number.
       kind: `array`, or the Python type of a number: `float`.
     """
 
@@ -37,8 +37,8 @@ class Static:
       text: its `repr`, shortened.
       key: equal for values that Python calls equal.
       type: the name of its class.
-      by_identity: whether its class has no `__eq__` of its own, so that equal-looking values are different.
-      parts: the parts of a value that is made of others, by their paths: `[0].act`.
+      by_identity: whether its class has no `__eq__` of its own, so that values that look equal are different.
+      parts: the parts of a nested value, by their paths: `[0].act`.
     """
 
     text: str
@@ -53,16 +53,16 @@ class Trace:
     """One trace of a function.
 
     Attributes:
-      function: its name; `file`, `line`: where it is defined.
-      identity: a number for the function object: a lambda that is made anew has another one.
+      function: the function's name; `file`, `line`: where it is defined.
+      identity: a number for the function object: a lambda that is created again has another number.
       callers: file and line of the frames outside of JAX that called it, innermost first.
       leaves: the type of each traced argument, by its path: `p['w']`.
-      statics: the value of each static argument, and of each static field of a traced one, `state.apply_fn`; the structure of
-        each traced argument, by its name and `STRUCTURE`.
+      statics: the value of each static argument, and of each static field of a traced one, `state.apply_fn`; the
+        structure of each traced argument, by its name and `STRUCTURE`.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
-      code: a number for its code: two lambdas of one line have two.
-      is_ours: whether a call of ours caused it: the user cannot avoid such a trace.
+      code: a number for its code: two lambdas in one line have different numbers.
+      is_ours: whether this package caused it; the user cannot avoid such a trace.
     """
 
     function: str

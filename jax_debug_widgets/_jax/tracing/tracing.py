@@ -1,4 +1,4 @@
-"""Find out, from inside the user's function, which function the current thread is tracing."""
+"""Find out, while the user's function runs, which function the current thread is tracing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Tracing:
     """A function that is being traced.
 
     Attributes:
-      function: JAX's text for it, `step at /home/me/train.py:12`. It is the function of the outermost `jit`; without a `jit`,
-        it is the name of the transformation: `grad`.
-      signature: its traced arguments and their types, `(("x", "float32[3]"), …)`; None for an un-jitted transformation, which
-        runs the function anew each time.
+      function: JAX's text for it, `step at /home/me/train.py:12`. It is the function of the outermost `jit`; without a
+        `jit`, it is the name of the transformation: `grad`.
+      signature: its traced arguments and their types, `(("x", "float32[3]"), …)`; None for an un-jitted transformation,
+        which runs the function each time.
       inside: the control flow in it that is being traced, outermost first: `scan`.
       trace: JAX's trace object, which is the same during one trace.
     """
@@ -36,7 +36,7 @@ class Tracing:
 
 
 def tracing_now() -> Tracing | None:
-    """The function and transformation that the current thread traces; None if it traces nothing, or it is unknown."""
+    """Return the function and transformation that the current thread traces; None if it traces nothing, or that is unknown."""
     if not features.available(features.TRACING) or core.trace_state_clean():
         return None
     staged, other = [], None
@@ -63,10 +63,10 @@ def tracing_now() -> Tracing | None:
 
 
 def functions_traced(maker: Any = None) -> set[str]:
-    """All the functions that the current thread is tracing, as JAX calls them: `step at /home/me/train.py:12`.
+    """Return all functions that the current thread is tracing, as JAX calls them: `step at /home/me/train.py:12`.
 
     Args:
-      maker: a trace, or a trace's frame, that is just making the program of one of them.
+      maker: a trace, or a trace's frame, that is finishing the program of one of them.
     """
     frames, trace = [maker, getattr(maker, "frame", None)], core.trace_ctx.trace
     while trace is not None:

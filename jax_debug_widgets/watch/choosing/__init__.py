@@ -1,6 +1,6 @@
-"""Choose which named values are watched, when they are taken, and say why a name is not watched.
+"""Choose which named values are watched and when they are taken, and explain why a name is not watched.
 
-In:   what a person asks for, named values of bodies.
-Out:  what a body computes for each watched value, and the tap that it is handed to.
+In:   the user's options, named values of bodies.
+Out:  the computation for each watched value of a body, and its tap.
 May know: syntax, naming, statistics.
 """

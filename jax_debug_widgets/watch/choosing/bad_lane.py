@@ -32,12 +32,13 @@ def has_lane(aval: Any, axes: Axes) -> bool:
 
 @dataclass(frozen=True)
 class BadLanes:
-    """Computes the statistic of some values of a body, only if one of them is not finite.
+    """Computes the first bad lane of some values of a body, only if one of them has a NaN or an infinity.
 
     Attributes:
-      variables: what is read for it, which is in memory anyway.
-      values: the arrays of these -> the values.
-      rows: the row of each value in the table of statistics, its lanes, and the infinities that are meant.
+      variables: the variables that are read; they are in memory anyway.
+      values: a function from the arrays of `variables` to the values.
+      rows: the row of each value in the table of statistics, its axes that are lanes, and the infinities that the
+        program intends.
     """
 
     variables: Sequence[Any]
@@ -57,9 +58,9 @@ class BadLanes:
             return first_bad_lanes([LaneValue(array, axes, meant) for array, (_, axes, meant) in found])
 
         def none(arrays: Sequence[jax.Array]) -> jax.Array:
-            if not arrays:  # The values are computed of constants.
+            if not arrays:  # The values are computed from constants.
                 return jnp.full(len(rows), -1, jnp.float32)
-            # It must vary over the axes of a mesh as what is looked at does. XLA leaves only the number.
+            # Under `shard_map` both branches must vary over the same mesh axes. XLA reduces this to the constant -1.
             ends = [lax.reshape(lax.slice(one, [0] * one.ndim, [1] * one.ndim), (1,)) for one in arrays]
             is_any = lax.reduce_or(lax.concatenate([lax.ne(end, end) for end in ends], 0), (0,))
             return jnp.where(is_any, jnp.full(len(rows), -1, jnp.float32), np.float32(-1))
@@ -71,7 +72,7 @@ class BadLanes:
 
 
 def bad_lanes(jaxpr: Any, variables: Sequence[Any], lanes: Sequence[Axes], taps: Sequence[Tap]) -> BadLanes:
-    """Plan the statistic for those values of a body whose taps have it."""
+    """Plan this statistic for the values whose taps include it."""
     rows = [row for row, tap in enumerate(taps) if tap.site.watch and tap.site.watch.vmapped]
     part = slice_of(jaxpr, [variables[row] for row in rows], folded_transposes(jaxpr))
     meant = [tap.site.watch.meant if tap.site.watch else () for tap in taps]

@@ -18,7 +18,7 @@ class Failure:
     """A program that runs unwatched.
 
     Attributes:
-      why: a sentence.
+      why: the reason, as a sentence.
       program: the program, while JAX keeps it.
     """
 
@@ -31,24 +31,24 @@ class CompiledPrograms:
     """The findings about the programs compiled for one `Watch`.
 
     Attributes:
-      names: all that has a name there; `scopes`, `primitives`: the named scopes and primitives of all values, where some
-        pattern was no name.
-      places: file, range and name of each value that has one there, and whether it is watched.
+      names: the names of all values. `scopes`, `primitives`: their named scopes and primitives, if some pattern was not
+        a name.
+      places: file, range and name of each named value -> whether it is watched.
       keys: file, range and name of each argument that is a typed PRNG key.
-      mingled: file and range of what computes several values, where nothing tells which name each has.
+      mingled: file and range of each statement that computes several values whose names are ambiguous.
       functions: file and name of each function that was traced for them.
-      matched: pattern -> the sites of the values that it has found; none where all are untaken.
-      hindered: the sites of programs that were traced while something else had Python's lines.
-      conditional: whether a body has all that the condition names; `untaken`: what is in bodies that have not.
-      unasked: what is in conditions of loops that cannot be watched.
-      failures: by name, programs that could not be watched.
-      laneless: what was asked for by lane and has none that are known.
-      sites: the site of each value, by its identity (see `watch.naming.named.Named`), file, range and name; None if JAX runs
-        its body several times.
+      matched: pattern -> the sites of the values that it matches; empty if none of them is taken.
+      hindered: the sites of programs that were traced while another tool received Python's line events.
+      conditional: whether some body has all names of the condition. `untaken`: the values in bodies that have not.
+      unasked: the values in conditions of loops, which cannot be watched.
+      failures: the programs that could not be watched, by name.
+      laneless: the labels of values that were requested by lane and have no known lanes.
+      sites: the site of each value, by its identity (see `watch.naming.named.Named`), file, range and name; None if JAX
+        runs its body several times.
       carried: the values that an iteration of a loop gets from the one before, by the same keys.
-      reasons: why a name has no value, looked up once.
-      upstream: by the number of a site which others of its body it is computed from.
-      works: by the number of a site what its program computes, and what watching adds.
+      reasons: why a name has no value; a cache.
+      upstream: number of a site -> the values of its body that it is computed from.
+      works: number of a site -> the estimated cost of its program, and of watching it.
     """
 
     names: dict[str, None] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class CompiledPrograms:
     reasons: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def forget_failures(self) -> None:
-        """When a capture begins, forget the failures of programs that JAX no longer keeps: they will not run in it."""
+        """Forget the failures of programs that JAX no longer keeps: they will not run in the capture that begins."""
         for name, failure in list(self.failures.items()):
             if failure.program() is None:
                 self.failures.pop(name, None)

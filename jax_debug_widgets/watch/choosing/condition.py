@@ -1,4 +1,4 @@
-"""Evaluate on the device when watched values are taken: `--when 'abs(logits).max() > 10'`."""
+"""Evaluate on the device the condition under which watched values are taken: `--when 'abs(logits).max() > 10'`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jax_debug_widgets.watch.naming.named import Named
 _CASTS = {kind.__name__: partial(jnp.asarray, dtype=kind) for kind in (float, int, bool)}
 
 _WORDS = {**words_of(jnp), **_CASTS, "jax": jax, "lax": lax}
-"""The functions that an expression may call by itself; all else is a name of the program's source."""
+"""The functions that an expression may call by a bare name; all other names are names of the program's source."""
 
 _WANTS = "when wants an expression over names of the program (abs(logits).max() > 10)"
 
@@ -29,8 +29,8 @@ class BodyCondition:
     """A condition in one body of a program.
 
     Attributes:
-      variables: what it looks at.
-      of: their arrays -> whether it holds for any element: bool[].
+      variables: the variables that it reads.
+      of: a function from their arrays to bool[]: whether the condition holds for any element.
     """
 
     variables: Sequence[Any]
@@ -45,11 +45,11 @@ class Condition:
     """A Python expression over names of the program's source.
 
     Args:
-      text: `loss > 10`, `abs(logits).max() > 10`, `isnan(self.w)`, `0 < h < 1 and grad.h.max() > 1`. It is computed element by
-        element, and holds where it does for any of them.
+      text: `loss > 10`, `abs(logits).max() > 10`, `isnan(self.w)`, `0 < h < 1 and grad.h.max() > 1`. It is computed
+        element by element, and holds if it holds for any element.
 
     Raises:
-      ValueError: it is no expression, or names nothing of a program.
+      ValueError: the text is not an expression, or has no name of a program.
     """
 
     def __init__(self, text: str) -> None:
@@ -59,9 +59,9 @@ class Condition:
             raise ValueError(f"when={text!r} names no value of a program, as abs(logits).max() > 10 does")
 
     def within(self, named: Sequence[Named]) -> BodyCondition | None:
-        """The condition over the values of one body; None if the body does not compute all of its names.
+        """Return the condition over the values of one body; None if the body does not compute all of its names.
 
-        Of a name that is assigned more than once there the last value counts.
+        If a name is assigned more than once in the body, the last value is used.
         """
         available = {(GRADIENT if one.role == "gradient" else "") + one.name: one.variable for one in named}
         found = resolved(parsed(self.text, _WANTS, _WORDS), available, _WORDS)
@@ -86,7 +86,7 @@ class Condition:
 
 
 def _indexed(tree: ast.Expression) -> list[tuple[str, Any]]:
-    """The variables that an expression indexes by numbers that stand in it, each with its index."""
+    """Return the variables that an expression indexes by literal numbers, each with its index."""
     found: list[tuple[str, Any]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
@@ -99,5 +99,5 @@ def _indexed(tree: ast.Expression) -> list[tuple[str, Any]]:
 
 
 def _require_within(array: Any, index: Any) -> None:
-    """Raise an IndexError where JAX would take another element than the one that is meant."""
+    """Raise an IndexError where JAX would clamp the index and take another element."""
     np.broadcast_to(np.zeros((), bool), array.shape)[index]

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.lanes import Axes
 
 MOST_LANES = 1 << 24
-"""The most lanes: float32 tells so many numbers apart."""
+"""The most lanes of a value: float32 represents every integer up to this one."""
 
 _LEAST_RANK_OF_FINITE = 2 * MOST_LANES
 _NEUTRAL = np.int32(3 * MOST_LANES)
 
 _SMALL = 1 << 16
-"""The elements of a value that is copied into the table of small ones."""
+"""The most elements of a value that is copied into the table of small values."""
 
 _ROW = 128
-"""Elements of a row of that table."""
+"""The number of elements in a row of that table."""
 
 
 class LaneValue(NamedTuple):
@@ -37,7 +37,7 @@ class LaneValue(NamedTuple):
 
 
 def first_bad_lanes(values: Sequence[LaneValue]) -> jax.Array:
-    """float32[n]: for each value its first lane with a NaN, else with an infinity that is not meant, else -1."""
+    """Return float32[n]: for each value its first lane with a NaN, else its first with an unintended infinity, else -1."""
     small = [number for number, one in enumerate(values) if one.array.size <= _SMALL]
     large = [number for number, one in enumerate(values) if one.array.size > _SMALL]
     found = [_of_one(values[number])[None] for number in large]
@@ -47,8 +47,8 @@ def first_bad_lanes(values: Sequence[LaneValue]) -> jax.Array:
 
 
 def _of_one(value: LaneValue) -> jax.Array:
-    """The smallest rank of its elements: those of NaN come before those of infinity, these before the others."""
-    # One fused reduction: `jnp.argmax` takes XLA ten times as long to compile.
+    """Return int32[]: the smallest rank of the value's elements. Ranks of NaN are lowest, then those of infinity."""
+    # One fused reduction: XLA takes ten times as long to compile `jnp.argmax`.
     array = _told_apart(value.array)
     lane = jnp.zeros((), jnp.int32)
     for axis in value.axes:
@@ -58,7 +58,7 @@ def _of_one(value: LaneValue) -> jax.Array:
 
 
 def _of_small(values: Sequence[LaneValue]) -> jax.Array:
-    """int32[n]: as `_of_one` of each. Their elements are rows of one table; a row is of one value."""
+    """Return int32[n]: `_of_one` of each value, computed in one table whose rows each hold elements of one value."""
     lengths = [-(-one.array.size // _ROW) for one in values]
     pieces: list[Any] = []
     for one, rows in zip(values, lengths, strict=True):
@@ -80,7 +80,7 @@ def _of_small(values: Sequence[LaneValue]) -> jax.Array:
 
 
 def _levels(value: LaneValue) -> list[tuple[int, int, int]]:
-    """For each axis of lanes: its stride in memory, its size, and how many lanes one step along it is."""
+    """Return for each axis of lanes its stride in memory, its size, and how many lanes one step along it advances."""
     shape, axes = value.array.shape, value.axes
     sizes = [shape[axis] for axis in axes]
     return [
@@ -90,7 +90,7 @@ def _levels(value: LaneValue) -> list[tuple[int, int, int]]:
 
 
 def _told_apart(array: jax.Array) -> jax.Array:
-    """Numbers of at most 32 bits that are NaN or infinite where these are."""
+    """Return numbers of at most 32 bits that are NaN or infinite exactly where the array's elements are."""
     if jnp.iscomplexobj(array):
         is_nan = lax.ne(array, array)
         is_infinite = lax.ne(array - array, array - array)

@@ -21,16 +21,16 @@ from jax_debug_widgets.watch.naming.named import Named, label_of
 from jax_debug_widgets.watch.statistics.statistics import SCALAR, STATISTICS, as_float, native_target, of_rows
 
 MOST_LANES = 512
-"""So many leave the device, the first of them; of a value with more the rest is in its own statistics only."""
+"""The most lanes whose statistics leave the device. Of a value with more lanes, only the first ones do."""
 
 
 class ProgramLanes:
-    """Which axes of the values of one program are lanes.
+    """Finds which axes of the values of one program are lanes.
 
     Args:
-      batched: what JAX was seen to batch.
-      wanted: whether a value is wanted by lane.
-      laneless: takes the names of those that are, and have no lanes that are known.
+      batched: the notes of what JAX has batched.
+      wanted: returns whether a value is wanted by lane.
+      laneless: collects the labels of values that are wanted by lane and have no known lanes.
     """
 
     def __init__(self, batched: LaneHooks, wanted: Callable[[Named], bool], laneless: dict[str, None]) -> None:
@@ -38,27 +38,28 @@ class ProgramLanes:
         self._of_value: dict[tuple[Any, ...], Axes] = {}
 
     def of(self, body: BodyWithFrames, named: Iterable[Named], chosen: Sequence[Named]) -> list[Axes]:
-        """For each of `chosen` the axes that are lanes; () where none is known."""
+        """Return for each of `chosen` the axes that are lanes; () where none is known."""
         made_by = {variable: equation for equation in body.equations for variable in equation.outvars}
 
         def axes_of(one: Named) -> Axes:
             equation = made_by.get(one.variable)
-            # What was noted may be of another program, which has called the function from the same line.
+            # The noted axes may belong to another program that called the function from the same line.
             vmaps = transforms_of(one.stack).count("vmap")
             if equation is None or not vmaps:
                 return ()
-            # What JAX has batched it has seen where it is; the call of a rule, where the program says that it is.
+            # JAX records the batching of an equation under its own traceback, and that of a derivative rule's call
+            # under the traceback that the program reports.
             own, told = equation.source_info.traceback, traceback_of(equation.source_info)
             shape, at = one.variable.aval.shape, (one.file, tuple(one.span))
             calls = (self._batched.axes_of_call(traceback, at, shape, vmaps) for traceback in (own, told))
             return max(self._batched.axes_of(own, shape, vmaps), *calls, key=len)
 
-        # For their gradients, which may be in a body that comes later.
+        # Keep the axes for the values' gradients, which may be in a body that comes later.
         self._of_value.update({_key(one): axes_of(one) for one in named if one.role == "value"})
         return [(one.role == "gradient" and self._of_gradient(one)) or axes_of(one) for one in chosen]
 
     def wanted(self, chosen: Sequence[Named], known: Sequence[Axes]) -> list[Axes]:
-        """The axes of each value that is wanted by lane; () for the others."""
+        """Return the axes of each value that is wanted by lane; () for the others."""
         found = []
         for one, axes in zip(chosen, known, strict=True):
             is_wanted = self._wanted(one)
@@ -68,7 +69,7 @@ class ProgramLanes:
         return found
 
     def _of_gradient(self, one: Named) -> Axes:
-        """The axes of a gradient's value. Where only the gradient is wanted, they are those of its range."""
+        """Return the axes of a gradient's value. If the value is not known, they are looked up by its source range."""
         known = self._of_value.get(_key(one))
         if known is None:
             vmaps = transforms_of(one.stack).count("vmap")
@@ -81,19 +82,22 @@ def _key(one: Named) -> tuple[Any, ...]:
 
 
 def shape_of(shape: tuple[int, ...], axes: Axes) -> tuple[int, int]:
-    """The shape of what `by_lane` gives of a value of this shape."""
+    """Return the shape of `by_lane`'s result for a value of this shape."""
     count = math.prod(shape[axis] for axis in axes)
     return min(count, MOST_LANES), len(SCALAR if count == math.prod(shape) else STATISTICS)
 
 
 def dtype_of(aval: Any, axes: Axes) -> np.dtype[Any]:
-    """The dtype of what `by_lane` gives of a value of this type: single integers of 32 bits stay what they are."""
+    """Return the dtype of `by_lane`'s result for a value of this type: a 32-bit integer scalar in each lane keeps its type."""
     is_exact = shape_of(aval.shape, axes)[1] == 1 and aval.dtype in (np.int32, np.uint32)
     return np.dtype(aval.dtype if is_exact else np.float32)
 
 
 def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
-    """float32[lanes, k]: the statistics of each lane, of nested ones the innermost first; [lanes, 1] of single numbers."""
+    """Return float32[lanes, k]: the statistics of each lane; [lanes, 1] if each lane is one number.
+
+    The innermost `vmap` comes first.
+    """
     count, width = shape_of(array.shape, axes)
     lanes = jnp.moveaxis(array, axes, range(len(axes)))
     lanes = as_float(lanes) if dtype_of(array, axes) == np.float32 else lanes
@@ -104,7 +108,7 @@ def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
 
 
 def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
-    """The note about values that have no lanes, though a person asked for them by lane."""
+    """Return the note about values that were requested by lane and have no lanes."""
     told = {site.label for site in sites if site.watch and site.watch.lanes}
     left = {site.label for site in sites if site.watch} & set(laneless) - told
     if not left:

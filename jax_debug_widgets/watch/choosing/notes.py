@@ -30,7 +30,7 @@ HINDERED = (
 
 
 def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
-    """The notes for its user: patterns that have found none of these sites, programs that run unwatched, and so on."""
+    """Return the notes for the user: patterns that matched none of these sites, programs that run unwatched, and so on."""
     numbers = {site.id for site in sites}
     missing = not_found(seen, watch, sites)
     if missing == [UNCOMPILED]:
@@ -48,7 +48,7 @@ def notes_of(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) 
 
 
 def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
-    """A sentence about values whose statistics count lanes that have left their loop."""
+    """Return a sentence about values whose statistics count lanes that have left their loop."""
     names = [site.label for site in sites if site.watch and site.watch.has_ended_lanes]
     if not names:
         return []
@@ -59,7 +59,7 @@ def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
 
 
 def _of_samples(sites: Collection[CallSite]) -> list[str]:
-    """A sentence about large values: only a sample of them is taken."""
+    """Return a sentence about large values that are sampled."""
     shapes = {site.label: site.watch.shape for site in sites if site.watch and site.watch.full}
     large = {name: words for name, shape in shapes.items() if (words := sample_words(shape))}
     if not large:
@@ -70,7 +70,7 @@ def _of_samples(sites: Collection[CallSite]) -> list[str]:
 
 
 def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite]) -> list[str]:
-    """A sentence for each pattern that has found none of these sites, or one where nothing is watched at all."""
+    """Return a sentence for each pattern that matched none of these sites, or one sentence if nothing is watched at all."""
     numbers = {site.id for site in sites}
     if not (sites or seen.failures or seen.untaken) and (watch.everything or watch.ops or not seen.functions):
         return [UNCOMPILED]
@@ -89,7 +89,7 @@ def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite])
 
 
 def _why_without_values(seen: CompiledPrograms, name: str) -> str:
-    """See `why_unwatched.without_values`; notes are asked for while programs run, so that is looked up once."""
+    """Return the cached result of `why_unwatched.without_values`: notes are requested while programs run."""
     key = name, len(seen.functions) + len(seen.places) + len(seen.keys)
     if key not in seen.reasons:
         seen.reasons[key] = without_values(name, seen) or in_library(name, seen)
@@ -97,7 +97,7 @@ def _why_without_values(seen: CompiledPrograms, name: str) -> str:
 
 
 def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
-    """A sentence about values that are never taken, because the condition cannot be computed in their body."""
+    """Return a sentence about values that are never taken because their body does not have all names of the condition."""
     if not (watch.when and seen.untaken):
         return []
     names = Condition(watch.when).names
@@ -118,13 +118,13 @@ def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
 
 
 def _in_full(name: str, text: str) -> str:
-    """The name as a condition has it: `grad.h`, not `grad`."""
+    """Return the name as a condition writes it: `grad.h`, not `grad`."""
     found = re.search(rf"\b{re.escape(name)}\.\w+", text) if name == "grad" else None
     return found[0] if found else name
 
 
 def _of_loops(seen: CompiledPrograms, sites: Collection[CallSite]) -> list[str]:
-    """A sentence about values in conditions of loops that stay unwatched."""
+    """Return a sentence about values in conditions of loops, which stay unwatched."""
     left = seen.unasked.keys() - {site.label for site in sites if site.watch}
     if not left:
         return []

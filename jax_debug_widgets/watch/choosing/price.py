@@ -16,28 +16,32 @@ from jax_debug_widgets.events.amounts import in_bytes, plural
 from jax_debug_widgets.watch.statistics.statistics import native_target
 
 _FLOP, _ELEMENT, _EQUATION = 0.003, 0.3, 60.0
-"""Nanoseconds of a multiplication or addition in a matrix product, of an element that another equation makes, and of an
-equation however small. Set by what training scans and the programs of `tests/watch/test_real_programs.py` took on two cores;
-the estimate is mostly right within a factor of two. It is the proportions that count."""
+"""Nanoseconds of one multiplication or addition in a matrix product, of one element of any other equation's result, and
+of an equation of any size. They were fitted to training scans and the programs of
+`tests/watch/test_real_programs.py` on two cores. The estimate is mostly right within a factor of two; only the
+proportions matter.
+"""
 
 _CALL, _LEAF, _CALL_WATCHED = 6_000.0, 800.0, 250_000.0
-"""Nanoseconds of a call of a program, of each of its arguments and results, and how many more a call takes that hands values
-over from a loop: it has effects, and JAX dispatches such calls by Python. They are all that counts for programs of some
-microseconds."""
+"""Nanoseconds of a call of a program, of each of its arguments and results, and of the further time of a call that
+hands over values from a loop. Such a call has effects, and JAX dispatches it from Python. For programs of a few
+microseconds nothing else counts.
+"""
 
 _READ, _READ_NATIVELY, _VALUE, _HANDED = 1.2, 0.5, 1500.0, 12000.0
-"""Nanoseconds of an element whose statistics are taken, by XLA and with Numba; of a watched value in a loop, however small; and
-of a body that hands its values over."""
+"""Nanoseconds of one element whose statistics are taken by XLA, and of one with Numba; of a watched value in a loop;
+and of a body that hands its values over.
+"""
 
 _VALUE_OF_CALL = 5000.0
-"""Nanoseconds of a watched value outside of loops, however small: each is a further result of the program."""
+"""Nanoseconds of a watched value outside of loops: each is a further result of the program."""
 
 
 _SMALL = 1e6
-"""A program that takes less is mostly what a call costs: the estimate for it is in time as well."""
+"""Nanoseconds below which the cost of a call dominates: the estimate for such a program also gives the time."""
 
 _MANY = 100
-"""So many times as long is not rounded to two digits, which would be written with an exponent."""
+"""Factors from here on are not rounded to two digits, which would be written with an exponent."""
 
 
 @dataclass(eq=False)
@@ -49,15 +53,15 @@ class CostEstimate:
     _is_called_back: bool = False
 
     def add(self, jaxpr: Any, taken: Sequence[Any], place: Place, every: int) -> None:
-        """Add one body of the program, which runs at `place`, to the estimate.
+        """Add one body of the program to the estimate; it runs at `place`.
 
         Args:
-          taken: its variables that are watched.
-          every: in which executions it is watched.
+          taken: the body's variables that are watched.
+          every: the body is watched in each `every`-th execution.
         """
         times = math.prod(loop.length or 1 for loop in place.loops)
         self.plain += times * sum(map(_of_equation, jaxpr.eqns))
-        if not (place.loops or place.callers):  # The program itself.
+        if not (place.loops or place.callers):  # This is the whole program.
             self.plain += _LEAF * (len(jaxpr.invars) + len(jaxpr.outvars))
         if taken:
             elements = sum(_size(variable.aval) for variable in taken)
@@ -71,7 +75,7 @@ class CostEstimate:
 
 def _of_equation(equation: Any) -> float:
     if any(isinstance(one, jax_core.Jaxpr | jax_core.ClosedJaxpr) for one in equation.params.values()):
-        return 0.0  # What it runs is a body of its own.
+        return 0.0  # The programs that it runs are bodies of their own.
     made = sum(_size(variable.aval) for variable in equation.outvars)
     flops = 0
     if equation.primitive.name == "dot_general":
@@ -89,16 +93,16 @@ def _size(aval: Any) -> int:
 
 
 def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
-    """A sentence with the cost of watching all of these; empty for none."""
+    """Return a sentence with the cost of watching all of these; empty for none."""
     if not sites:
         return ""
     slowdown = expected_slowdown(works)
     times = f"{f'{slowdown:.2g}' if slowdown < _MANY else f'{slowdown:.0f}'} times as long"
-    if all(one.plain < _SMALL for one in works):  # A large multiple of next to nothing: say so.
+    if all(one.plain < _SMALL for one in works):  # A large factor of a tiny time misleads: report the time too.
         times = f"{max((one.watching for one in works), default=0) * 1e-6:.2g} ms longer a call, {times}"
     with_numba = "" if native_target() else "; on a CPU Numba makes it cheaper (pip install 'jax-debug-widgets[fast]')"
     nbytes = sum(math.prod(one.watch.shape) * np.dtype(one.watch.dtype).itemsize for one in sites if one.watch)
-    # What comes first is all that a line of the panel has room for.
+    # A line of the panel has room only for the beginning.
     return (
         f"With {plural(len(sites), 'watched value')} ({in_bytes(nbytes)} a step) programs are expected to take about {times}. "
         "It is an estimate: `%jaxdebug verify F(X)` measures it, and whether the results stay the same to the bit. "
@@ -107,6 +111,6 @@ def price(sites: Collection[CallSite], works: Collection[CostEstimate]) -> str:
 
 
 def expected_slowdown(works: Collection[CostEstimate]) -> float:
-    """The expected slow-down of all programs together, as a factor."""
+    """Return the expected slow-down of all programs together, as a factor."""
     plain = sum(one.plain for one in works)
     return 1 + sum(one.watching for one in works) / plain if plain else 1.0

@@ -1,4 +1,4 @@
-"""Choose the values of one program that are watched, and give each its tap."""
+"""Choose which values of one program are watched, and make a tap for each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 80
-"""Characters of an expression that a finding quotes."""
+"""The most characters of an expression that a finding quotes."""
 
 
 class ProgramWatcher:
@@ -60,20 +60,20 @@ class ProgramWatcher:
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
         self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops.names)]
-        """Names only: none of them is a primitive."""
+        """Names only, not primitives."""
         self._names: set[Pattern] = set()
-        """The patterns that are names in this program, and so not primitives."""
+        """The patterns that are names in this program, and therefore not primitives."""
         self._condition = Condition(watch.when) if watch.when else None
         self._lanes = lanes.ProgramLanes(capture.lanes, self._is_by_lane, seen.laneless)
         self._partners = ValueGradientPairs(seen.sites, seen.carried)
         self._taps = WatchedTaps(capture, watch, self._partners)
         self._work = CostEstimate()
         self._told_in_loops: dict[int, set[str]] = {}
-        """By the equation that runs it, the names of the values of a body."""
+        """Identity of the equation that runs a body -> the names of the values in that body."""
 
     def prepared(self, program: str, seconds: float) -> None:
         """See `_jax.passes.watcher.Watcher`."""
-        self._seen.failures.pop(program, None)  # It was another of this name, or it was mended.
+        self._seen.failures.pop(program, None)  # The failure was of another program of this name, or has been fixed.
         self._tell_prepared(program, seconds)
 
     def failed(self, program: Any, name: str, error: Exception) -> None:
@@ -139,7 +139,7 @@ class ProgramWatcher:
             self._again(body, chosen),
         )
         given_on = names_given_on(body, named)
-        # A value that is masked, or a mask, may be infinite before the first finding.
+        # A masked value, or a mask, may be infinite before the first finding.
         sure = (one for one, choice in zip(chosen, choices, strict=True) if one.role == "gradient" or not choice)
         finite = {one.variable for one in sure} - set(around.meant)
         taps = [self._taps.of(*each, body, finite, given_on) for each in zip(*columns, strict=True)]
@@ -159,7 +159,7 @@ class ProgramWatcher:
         return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
-        """The values that a tap hands over where the program may stop."""
+        """Return the values that a tap hands over where the program may stop; None if it never stops."""
         meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
         whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
         if whole is None:
@@ -177,7 +177,7 @@ class ProgramWatcher:
         if self._watch.ops:
             return every_value(body, plain, lambda _: True)
         if self._watch.everything:
-            # What an iteration was given is what the one before has made: it is there already.
+            # An iteration's inputs were computed by the iteration before: they exist already.
             is_there = self._partners.is_carried
             return [one for one in plain if not (is_there(one) or one.name.startswith("_")) or self._is_added(one)]
         chosen = [one for one in named if self._is_asked_for(one) or self._is_added(one)]
@@ -206,11 +206,11 @@ class ProgramWatcher:
         return self._watch.lanes or any(pattern.matches(one) for pattern in asked)
 
     def _again(self, body: BodyWithFrames, chosen: Sequence[Named]) -> list[Again]:
-        """For each value whether another one tells it already: in this iteration, or at the end of the last."""
+        """Return for each value whether another one already reports it: in this iteration, or at the end of the last."""
         values = [one for one in chosen if one.role == "value"]
         told = {one.name for one in values if not self._partners.is_carried(one)}
         loop = id(body.around.equation)
-        if body.place.in_condition:  # It comes after the body, and is asked before it.
+        if body.place.in_condition:  # The pass visits it after the body, but it runs before.
             told |= self._told_in_loops.get(loop, set())
         else:
             self._told_in_loops[loop] = {one.name for one in values}
@@ -229,7 +229,7 @@ class ProgramWatcher:
         return again
 
     def _choices(self, body: BodyWithFrames, chosen: Sequence[Named]) -> list[str]:
-        """For each value the expression of the choice that may leave it out; empty for others."""
+        """Return for each value the expression of the choice that may leave it out; empty for others."""
         choices = left_out_by(body.jaxpr)
 
         def told(variable: Any) -> str:
@@ -243,7 +243,7 @@ class ProgramWatcher:
         return [told(one.variable) for one in chosen]
 
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
-        """For each value, where `CompiledPrograms.matched` keeps the sites of the patterns that ask for it."""
+        """Return for each value the sets in `CompiledPrograms.matched` of the patterns that match it."""
         matched = self._seen.matched
         return [
             [matched.setdefault(one.text, set()) for one in self._patterns if one.matches_value(value)]

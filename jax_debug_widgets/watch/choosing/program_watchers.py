@@ -23,7 +23,7 @@ class ProgramWatchers:
     """The watches of the programs of this process.
 
     Attributes:
-      prepared: called with the name of a program that has got its taps, and the seconds that it took.
+      prepared: called with the name of a program whose taps were put in, and the seconds that this took.
     """
 
     def __init__(self, capture: Capture) -> None:
@@ -37,7 +37,7 @@ class ProgramWatchers:
         capture.tells_lanes = lambda watch: watch is not None
 
     def seen(self, watch: Watch) -> CompiledPrograms:
-        """The findings about programs compiled for `watch` so far."""
+        """Return the findings about programs compiled for `watch` so far."""
         with self._lock:
             return self._seen.setdefault(watch, CompiledPrograms())
 

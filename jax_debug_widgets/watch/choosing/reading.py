@@ -27,12 +27,12 @@ class ReadPlan:
     """A plan that computes the watched values from as few variables as possible.
 
     Attributes:
-      variables: what is read.
-      rows: for each value the number of the variable that has its statistics, or beyond those the one that a chain makes.
-      lanes: for each value its axes that are lanes; it has statistics of each.
-      chains: what makes values that are not read.
-      copied: what computes arrays for the chains that are not variables of the body; they come after `variables`.
-      bad_lanes: what tells the first lane that is not finite; what it reads comes after `variables`.
+      variables: the variables that are read.
+      rows: for each value the index of its row: an index into `variables`, then into the values that the chains make.
+      lanes: for each value its axes whose lanes get statistics of their own.
+      chains: the chains that compute the values that are not read.
+      copied: computes the operands of chains that are no variables of the body; they come after `variables`.
+      bad_lanes: computes the first lane that is not finite; its variables are read after `variables`.
     """
 
     watch: Watch
@@ -45,11 +45,11 @@ class ReadPlan:
 
     @property
     def read(self) -> list[Any]:
-        """All variables that are read."""
+        """Return all variables that are read."""
         return [*self.variables, *self.bad_lanes.variables]
 
     def compute(self, *arrays: jax.Array) -> list[Any]:
-        """Compute the arrays that a bundle of taps hands over from those that were read: see `events.Bundle`."""
+        """Compute the arrays that a bundle of taps hands over from the arrays that were read: see `events.Bundle`."""
         arrays, further = arrays[: len(self.variables)], arrays[len(self.variables) :]
         if self.copied:
             taken = [arrays[self.variables.index(one)] for one in self.copied.inputs]
@@ -67,11 +67,11 @@ class ReadPlan:
 def reading_of(
     watch: Watch, jaxpr: Any, values: Sequence[Any], lanes: Sequence[Axes], replicas: int, bad_lanes: BadLanes
 ) -> ReadPlan:
-    """Plan how to compute these variables of a body, each with its lanes."""
+    """Plan how to compute the statistics of these variables of a body, each with its lanes."""
     if not watch.values:
         origin = origins(jaxpr)
         values = [one if axes else origin.get(one, one) for one, axes in zip(values, lanes, strict=True)]
-    # A chain makes statistics and nothing else, of the elements that one device has.
+    # A chain computes only statistics, and only of the elements that one device has.
     is_plain = not (watch.values or watch.histograms) and replicas == 1
     is_native = jax.default_backend() == "cpu" and native_target()
     plain = [one for one, axes in zip(values, lanes, strict=True) if not axes] if is_plain and is_native else []

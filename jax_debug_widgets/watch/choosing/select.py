@@ -1,4 +1,4 @@
-"""Select the values that a person asks to watch: by names, lines, primitives and scopes."""
+"""Select the values to watch: by names, lines, primitives and scopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jax_debug_widgets.watch.statistics.layout import SCALAR, STATISTICS
 _LINES = re.compile(r"^(?P<file>.*):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _GRADIENT = "grad/"
 BY_LANE = "lanes/"
-"""The beginning of a pattern that asks for each lane of a `vmap` by itself."""
+"""The prefix of a pattern that asks for each lane of a `vmap` separately."""
 _EXECUTION = re.compile(r"#\d+$")
 _EXPRESSION = re.compile(r"[ (]")
 
@@ -34,17 +34,19 @@ class Watch:
     """The values to watch, and how much of them. Hashable: it is part of the key that programs are compiled by.
 
     Attributes:
-      names: patterns, see `Selection`; with `everything` only those by lane.
-      everything: all values with a name in the user's files, and their gradients.
-      ops: the result of every equation.
+      names: patterns, see `Pattern`; with `everything` only those by lane.
+      everything: whether to watch all values with a name in the user's files, and their gradients.
+      ops: whether to watch the result of every equation.
       every: only each n-th step.
-      values: take the values whole, not their statistics alone.
-      histograms: also count magnitudes, see `watch.statistics.histogram`.
-      lanes: also each lane of a `vmap` by itself, see `watch.choosing.lanes`; a pattern `lanes/h` asks for it of some.
-      when: an expression over names of the program, see `watch.choosing.condition`: values are taken where it holds. Empty:
-        always.
-      added: names that the Code view has added to what was asked for; a program without them has nothing amiss.
-      stops: what may stop the program. With `everything` of the names in it what an iteration was given is there as well.
+      values: whether to take the whole values as well as their statistics.
+      histograms: whether to count magnitudes, see `watch.statistics.histogram`.
+      lanes: whether to take statistics of each lane of a `vmap`, see `watch.choosing.lanes`; the pattern `lanes/h` does
+        so for `h`.
+      when: an expression over names of the program, see `watch.choosing.condition`: values are taken where it holds.
+        Empty: always.
+      added: names that the Code view has added; it is no problem if a program does not have them.
+      stops: the conditions that may stop the program. With `everything`, the inputs of an iteration that have their
+        names are taken too.
     """
 
     names: tuple[str, ...] = ()
@@ -63,7 +65,7 @@ class Watch:
         return replace(self, added=tuple(name for name in added if name not in self.names))
 
     def by_lane(self, names: Iterable[str]) -> Watch:
-        """Return the watch with those of these patterns that ask for lanes, beside `everything`."""
+        """Return the watch with only those patterns that ask for lanes."""
         return replace(self, names=tuple(name for name in names if name.startswith(BY_LANE)))
 
     def stopping(self, stops: Stops) -> Watch:
@@ -82,15 +84,15 @@ class Watch:
         when: str | None = None,
         lanes: bool = False,
     ) -> Watch | None:
-        """The watch that `jdw.capture(watch=..., ops=...)` asks for; None for nothing.
+        """Return the watch that `jdw.capture(watch=..., ops=...)` asks for; None if it asks for nothing.
 
         Args:
           watch: patterns, in one string separated by commas, or several; True for every value that has a name.
           ops, every, values, histograms, when, lanes: see the class.
 
         Raises:
-          TypeError: `watch` or `when` is none of these. ValueError: `every` is not positive, `when` is no condition, or
-            something is asked of watched values and none is to be watched.
+          TypeError: `watch` or `when` has another type. ValueError: `every` is not positive, `when` is not a condition,
+            or an option about watched values is set and nothing is watched.
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every must be a whole number from 1 on (every=10 takes one step of ten), got {every!r}")
@@ -117,13 +119,13 @@ class Watch:
 
 
 def _names_of(watch: Any) -> tuple[str, ...]:
-    """The patterns of `jdw.capture(watch=...)`; none of True, False and None."""
+    """Return the patterns of `jdw.capture(watch=...)`; () for True, False and None."""
     if watch is None or isinstance(watch, bool):
         return ()
     several = separated(watch) if isinstance(watch, str) else watch
     if not (isinstance(several, Sequence) and all(isinstance(one, str) for one in several)):
         raise TypeError(f"watch must be True, a name or several names (watch='h' or ['h', 'loss']), got {watch!r}")
-    # The name of a file in `model.py:40-60` is no identifier.
+    # A name that contains a file, such as `model.py:40-60`, is not an identifier.
     names = tuple(one if ":" in one else as_python_has(one) for one in several if one.strip())
     if not names:
         raise ValueError(f"watch names nothing: give names (watch='h,loss'), True for all, or None, not {watch!r}")
@@ -143,7 +145,7 @@ def separated(text: str) -> list[str]:
 
 
 class Pattern:
-    """One name, line, primitive or scope that a person asks for.
+    """A pattern that selects values by name, line, primitive or scope.
 
     `logits`, `self.w`, `h*` (a name or glob), `grad/logits` (its gradient alone), `lanes/h` (by lane), `logits@model.py`,
     `logits@model.py:12#2` (as runs call it: each execution of that line), `model.py:40-60` and `In [3]:4` (lines),
@@ -163,7 +165,7 @@ class Pattern:
         lines = _LINES.match(rest)
         if lines is not None:
             name, at, file = lines["file"].partition("@")
-            is_named = bool(at) and not re.search(r"[/\\]", name)  # And no folder's name.
+            is_named = bool(at) and not re.search(r"[/\\]", name)  # A folder's name may contain `@` too.
             first = int(lines["first"])
             self._file, self._lines = file if is_named else lines["file"], (first, int(lines["last"] or first))
             rest = name if is_named else ""
@@ -172,14 +174,15 @@ class Pattern:
         self._name = rest
 
     def wants_file(self, file: str) -> bool:
-        """Whether values of this file may match: those of a library only where it is asked for."""
+        """Whether values of this file may match. Files of libraries match only if the pattern names them."""
         if self._file:
             return self._is_file(file)
         return not is_library(file)
 
     def matches(self, one: Named) -> bool:
-        """Whether a person asks for this value by name, line or scope."""
-        if one.name == self.text and not is_library(one.file):  # As it is written, though it holds an `@` or a colon.
+        """Whether the pattern matches this value by name, line or scope."""
+        # An exact match counts even if the text contains `@` or `:`.
+        if one.name == self.text and not is_library(one.file):
             return True
         if self._role is not None and one.role != self._role:
             return False
@@ -192,7 +195,7 @@ class Pattern:
         return self._is_name(one) or ("/" in self._name and not one.is_alias and self._is_scope(one.stack))
 
     def matches_value(self, one: Named) -> bool:
-        """Whether a person asks for this value in any way: also by a regular expression for its primitive, or by its scope."""
+        """Whether the pattern matches this value by name, line, scope, or a regular expression for its primitive."""
         try:
             is_primitive = not (self._file or self._role) and re.fullmatch(self._name, one.primitive) is not None
         except re.error:
@@ -201,11 +204,11 @@ class Pattern:
         return is_primitive or (is_scope and self.wants_file(one.file)) or self.matches(one)
 
     def _is_name(self, one: Named) -> bool:
-        # A name may hold what a glob gives a meaning (`params["w"]`), and be the root of a tree (`params`).
+        # A name may contain characters that are special in a glob (`params["w"]`), or be the root of a tree (`params`).
         name, wanted = (text.replace('"', "'") for text in (one.name, self._name))
         if name == wanted:
             return True
-        if _EXPRESSION.search(one.name):  # What is only returned is asked for as it is written.
+        if _EXPRESSION.search(one.name):  # A returned expression matches only as it is written.
             return False
         if name.startswith((f"{wanted}[", f"{wanted}.")):
             return True
@@ -228,12 +231,12 @@ class Pattern:
 
 
 def wants_file(patterns: Iterable[Pattern], file: str) -> bool:
-    """Whether values of this file may be asked for: those of a library only where a pattern names it."""
+    """Whether some pattern may match values of this file; see `Pattern.wants_file`."""
     return not is_library(file) or any(pattern.wants_file(file) for pattern in patterns)
 
 
 def scope_of(stack: str) -> str:
-    """The named scopes of a name stack, without transformations and loops: `jit(f)/jvp(layer0)/mlp` -> `layer0/mlp`."""
+    """Return the named scopes of a name stack, without transformations and loops: `jit(f)/jvp(layer0)/mlp` -> `layer0/mlp`."""
     scopes = []
     for part in stack.split("/"):
         inner = re.sub(r"^(?:\w+\()+|\)+$", "", part)
@@ -252,7 +255,10 @@ _STRUCTURE = frozenset({
 def unmatched(
     patterns: Iterable[str], names: Iterable[str], scopes: Iterable[str], primitives: Iterable[str]
 ) -> Iterator[str]:
-    """Sentences for patterns that found nothing, with the nearest names, scopes and primitives; what there is comes once."""
+    """Yield sentences for patterns that matched nothing, with similar names, scopes and primitives.
+
+    A list of what could be matched comes once, after all the sentences that it belongs to.
+    """
     known, scopes = sorted(set(names)), sorted(set(scopes))
     lists: dict[str, str] = {}
     for pattern in patterns:
@@ -262,7 +268,7 @@ def unmatched(
 
 
 def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: Iterable[str]) -> tuple[str, str]:
-    """The sentence about a pattern that found nothing, and about all that could be found."""
+    """Return the sentence about a pattern that matched nothing, and a sentence that lists what could be matched."""
     bare = pattern.removeprefix(BY_LANE).removeprefix(_GRADIENT).partition("@")[0]
     if pattern in known:
         return f"{pattern!r} is in none of the programs that ran here; in an earlier one it was.", ""
@@ -282,7 +288,7 @@ def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: It
 
 
 def some_of(names: Iterable[str]) -> str:
-    """The first names in alphabetical order, as many as fit a line."""
+    """Return the first names in alphabetical order, as many as fit a line."""
     known = sorted(set(names))
     some = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")  # noqa: PLR2004 - what fits a line
     return some or "no names in the programs compiled here"

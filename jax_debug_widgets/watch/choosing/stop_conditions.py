@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stops:
-    """The conditions that may stop a program. Hashable: programs are compiled by it.
+    """The conditions that may stop a program. Hashable: it is part of the key of a compiled program.
 
     Attributes:
-      names: of the values that conditions look at.
-      kinds: of `nan` and `inf`, those that are looked for.
-      expressions: the conditions that are such.
+      names: the names of the values in the conditions.
+      kinds: a subset of `nan` and `inf`.
+      expressions: the conditions that are Python expressions.
     """
 
     names: tuple[str, ...] = ()
@@ -23,5 +23,6 @@ class Stops:
 NO_STOPS = Stops()
 
 MOST_ELEMENTS = 1 << 20
-"""The most elements of a value that is handed over whole: it stays in memory until all of its body is computed. Larger ones
-have statistics."""
+"""The most elements of a value that is handed over whole. The value stays in memory until its whole body is computed.
+For a larger value only its statistics are handed over.
+"""

@@ -26,10 +26,10 @@ class WholeValues:
     """The whole values of a body, and when they are handed over.
 
     Attributes:
-      rows: which of the watched values are.
-      variables: what is read for them, and for `holds`.
-      holds: what is handed over otherwise, and the arrays of `variables` -> bool[].
-      compute: the arrays of `variables` -> those values.
+      rows: the indices of these values among the watched values.
+      variables: the variables that are read for the values and for `holds`.
+      holds: a function from the other arrays that are handed over and those of `variables` to bool[]: whether to stop.
+      compute: a function from the arrays of `variables` to the values.
     """
 
     rows: Sequence[int]
@@ -41,10 +41,10 @@ class WholeValues:
 def whole_of(
     stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
 ) -> WholeValues | None:
-    """The values that a body with these watched values hands over where it may stop; None if it never stops.
+    """Return the values that a body with these watched values hands over where it may stop; None if it never stops.
 
     Args:
-      meant: of each watched value the infinities that are meant.
+      meant: for each watched value the infinities that the program intends.
     """
     rows = [row for row, one in enumerate(chosen) if _can_be_whole(one.variable.aval)]
     conditions = [found for text in stops.expressions if (found := _within(text, named)) is not None]
@@ -70,10 +70,10 @@ def _can_be_whole(aval: Any) -> bool:
 
 
 def _within(text: str, named: Sequence[Named]) -> BodyCondition | None:
-    """A condition over what a body computes; None where that has not all of its names.
+    """Return a condition over the values of a body; None if the body does not have all of its names.
 
-    What only the host can compute (`float(h[0]) > 1`) holds always here, so that the host is asked each time. If it cannot
-    either, it says why.
+    A condition that only the host can compute (`float(h[0]) > 1`) always holds here, so that the host evaluates it each
+    time. If the host cannot compute it either, the host reports why.
     """
     found = Condition(text).within(named)
     if found is None:
@@ -86,7 +86,9 @@ def _within(text: str, named: Sequence[Named]) -> BodyCondition | None:
 
 
 Places = Sequence[tuple[int, int]]
-"""Row and column of a table of statistics, see `Bundle`: a count of NaN or infinite elements; column -1 for a number itself."""
+"""Row and column of each count of NaN or infinite elements in a table of statistics, see `Bundle`. Column -1 means the
+number itself.
+"""
 
 
 def _odd_places(stops: Stops, avals: Sequence[Any], meant: Sequence[Iterable[str]]) -> Places:

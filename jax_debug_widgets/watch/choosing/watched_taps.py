@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps import Capture
 
 _MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
-"""Orders of one body, and where those of what is recomputed and of gradients begin; JavaScript counts to 2^53."""
+"""Constants of the sites' order: the most sites of one body, and the first orders of recomputed values and of
+gradients. All are below 2^53, up to which JavaScript's numbers are exact.
+"""
 
 Again = Literal["", "name", "value"]
 """See `Watched.again`."""
@@ -57,12 +59,13 @@ class WatchedTaps:
         finite: Container[Any],
         given_on: Mapping[Any, tuple[str, ...]],
     ) -> Tap:
-        """Make the tap of one value of a body, in this order among the sites.
+        """Make the tap of one value of a body; its site has this order.
 
         Args:
           finite: see `derivatives_of`.
           given_on: see `names_given_on`.
-          lanes_of: its axes that are lanes, where it is wanted by lane; and whether or not it is.
+          lanes_of: its axes that are lanes if it is wanted by lane, else (); and all its axes that are known to be
+            lanes.
         """
         aval, place, around = one.variable.aval, body.place, body.around
         axes, known = lanes_of
@@ -151,7 +154,7 @@ class WatchedTaps:
             derivatives=derivatives,
             vmapped=vmapped,
         )
-        # Traced once more for another type (the last batch is smaller), or for other results, it is the same value.
+        # A trace for another type (a smaller last batch), or with other results, has the same value.
         same = replace(watched, shape=(), dtype="", choice="", derivatives=(), vmapped=())
         place = (
             same,
@@ -196,10 +199,10 @@ class WatchedTaps:
 
 
 def orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
-    """The order of the sites of body number `body`: that of its values, what is recomputed, and then its gradients.
+    """Return the order of the sites of body number `body`: its values first, then recomputed values, then gradients.
 
-    Read backwards the gradients of one line come in the order of its values: in a body that is the other way round, and
-    so is that of the backward passes of loops. A body that has both, and each program, comes before the next.
+    Gradients come in the order in which the backward pass computes them: in transposed bodies that of the bodies'
+    numbers, in other bodies the reverse.
     """
     is_backward = "transpose(" in str(place.stack)
     first = {"value": body * _MOST, "gradient": _LATE + (body if is_backward else -body) * _MOST}
@@ -208,7 +211,7 @@ def orders(chosen: Sequence[Named], body: int, place: Place) -> list[int]:
 
 
 def body_of(site: CallSite) -> int:
-    """The number of the body that a watched value is in, see `orders`."""
+    """Return the number of the body that a watched value is in, see `orders`."""
     body = site.order // _MOST
     if site.watch is not None and site.watch.role == "gradient":
         return abs(body - _LATE // _MOST)
@@ -216,7 +219,7 @@ def body_of(site: CallSite) -> int:
 
 
 def position_of(site: CallSite) -> int:
-    """The place of a watched value among those of its body, in the order of the program."""
+    """Return the position of a watched value among those of its body, in the order of the program."""
     return site.order % _MOST
 
 

@@ -1,4 +1,4 @@
-"""Say for each name in a file whether it can be watched, and if not, why."""
+"""Explain for each name in a file whether it can be watched, and if not, why."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ RULE = (
 
 
 _UNEXPLAINING = (NOT_COMPILED, UNJITTED, RETURNED)
-"""The reasons that say why one place has no values, and not why the name has none in what ran."""
+"""The reasons that apply to one place only, and do not explain why the name has no values anywhere."""
 
 _INSIDE = ".<locals>."
 
 MOST_LEAVES = 100
-"""So many leaves of one tree are offered; what else there is can be named."""
+"""The most leaves of one tree that are offered; the others can be watched by name."""
 
 
 @dataclass(frozen=True)
 class NamedPlace:
-    """A name, the range that computes it (columns in characters), and why it is not watched; empty where it can be.
+    """A name, the range that computes it (columns in characters), and why it is not watched; `why` is empty if it is watched.
 
-    Of a leaf `root` is the name of its tree, empty for other names.
+    `root` is the name of the tree that a leaf belongs to, empty for other names.
     """
 
     name: str
@@ -65,14 +65,14 @@ class NamedPlace:
         return self.why.startswith((NOT_WATCHED, NOT_BY_THIS_NAME))
 
     def pattern(self, file: str) -> str:
-        """The pattern by which the next run can watch it; empty if it is watched, or if no pattern would help."""
+        """Return the pattern by which the next run can watch the name; empty if it is watched, or no pattern would help."""
         if not self.is_watchable:
             return ""
         return f"{self.name}@{file}" if is_library(file) else self.name
 
 
 def named_places(file: str, seen: CompiledPrograms | None) -> tuple[SourceFile, list[NamedPlace]]:
-    """The names in `file`, as far as the programs in `seen` have shown them; a tree comes before its leaves."""
+    """Return the names in `file`, as far as the programs in `seen` have them; a tree comes before its leaves."""
     source = source_of(file)
     known: dict[Span, dict[str, bool]] = {}
     keys = [(span, name) for its_file, span, name in (seen.keys if seen else ()) if its_file == file]
@@ -85,11 +85,11 @@ def named_places(file: str, seen: CompiledPrograms | None) -> tuple[SourceFile, 
             values = _values_of(name, known.get(statement.span, {}))
             why = NOT_WATCHED if seen is None else _why(source, file, statement, values, seen)
             told = name, statement.whole or statement.span
-            # Of `x = f(y)[0]` and `x = a if c else b` one place is what is computed, and the others need no excuse.
+            # Of the parts of `x = f(y)[0]` and of `x = a if c else b`, one is computed. The others need no reason.
             if not (why and told in found):
                 found[told] = NamedPlace(name, _in_characters(source, statement.span), why)
             found |= _leaves(source, name, statement.span, values)
-    for span in sorted(known.keys() - {one.span for one in source.statements}):  # Arguments.
+    for span in sorted(known.keys() - {one.span for one in source.statements}):  # These are the arguments.
         for name in dict.fromkeys(map(_root_of, known[span])):
             values = _values_of(name, known[span])
             why = "" if any(values.values()) else NOT_WATCHED
@@ -101,9 +101,9 @@ def named_places(file: str, seen: CompiledPrograms | None) -> tuple[SourceFile, 
 
 
 def without_values(name: str, seen: CompiledPrograms) -> str:
-    """Why a name of the user's own source has no values to watch, in a sentence; empty where it is no such name.
+    """Return a sentence about why a name of the user's own source has no values to watch; empty for other names.
 
-    Empty as well where it has some in another program, and nothing explains why it has none here.
+    It is empty too if the name has values in another program, and nothing explains why it has none in this one.
     """
     name = name.replace('"', "'")
     unexplained = _UNEXPLAINING if name in seen.names else ()
@@ -113,14 +113,14 @@ def without_values(name: str, seen: CompiledPrograms) -> str:
 
 
 def why_unwatched(name: str, seen: CompiledPrograms) -> str:
-    """Why a run has no value of that name: it could be watched and was not asked for, or see `without_values`."""
+    """Return why a run has no value of that name: it was not requested, or see `without_values`."""
     name = name.replace('"', "'")
     found = next((place for place in _places_called(name, seen) if place.is_watchable), None)
     return f"{name!r} (line {found.span.line}) is {found.why}." if found else without_values(name, seen)
 
 
 def in_library(name: str, seen: CompiledPrograms) -> str:
-    """A sentence about a library's variable of that name, with its pattern; empty if no library that ran has one."""
+    """Return a sentence about a library's variable of that name, with its pattern; empty if no library that ran has one."""
     for file in sorted({file for file, _ in seen.functions if is_library(file)}):
         source = source_of(file)
         if not any(name in line for line in source.lines):
@@ -133,7 +133,10 @@ def in_library(name: str, seen: CompiledPrograms) -> str:
 
 
 def _places_called(name: str, seen: CompiledPrograms) -> list[NamedPlace]:
-    """Where the user's own source has a name without values; what explains the least comes last."""
+    """Return the places where the user's own source has the name without values.
+
+    Those with the least useful reason come last.
+    """
     files = sorted({file for file, _ in seen.functions if not is_library(file)})
     mentioning = [file for file in files if any(_root_of(name) in line for line in source_of(file).lines)]
     places = [place for file in mentioning for place in named_places(file, seen)[1] if place.name == name and place.why]
@@ -141,7 +144,7 @@ def _places_called(name: str, seen: CompiledPrograms) -> list[NamedPlace]:
 
 
 def _values_of(name: str, known: dict[str, bool]) -> dict[str, bool]:
-    """The value of that name, or its leaves, and whether each is watched."""
+    """Return the value of that name, or its leaves, each with whether it is watched."""
     return {own: watched for own, watched in known.items() if is_part(own, name)}
 
 
@@ -194,13 +197,16 @@ def _why(source: SourceFile, file: str, statement: Statement, values: dict[str, 
 
 
 def _is_traced(file: str, function: Function, seen: CompiledPrograms) -> bool:
-    """Whether a program was compiled for it. Of a body that is compiled apart, as by marimo, it is an outermost function."""
+    """Whether a program was compiled for the function.
+
+    In a body that is compiled separately, as by marimo, it is an outermost function.
+    """
     parts = function.name.split(_INSIDE)
     return any((file, _INSIDE.join(parts[first:])) in seen.functions for first in range(len(parts)))
 
 
 def _why_unknown(file: str, statement: Statement, seen: CompiledPrograms) -> str:
-    """Say why no value is known for a name in a function that was traced."""
+    """Return why no value is known for a name in a function that was traced."""
     if (file, statement.span) in seen.mingled:
         return MINGLED
     return _why_not_computed(
@@ -209,7 +215,7 @@ def _why_unknown(file: str, statement: Statement, seen: CompiledPrograms) -> str
 
 
 def _why_not_taken(statement: Statement) -> str:
-    """With `--watch-all` a value has the name with which it is computed."""
+    """Return why `--watch-all` did not take a value: it has only the name with which it was computed."""
     is_plain = [target.is_plain for target in statement.targets] == [True] and not statement.body
     name = ast.unparse(statement.value)
     return (
@@ -238,7 +244,7 @@ _STATIC_CALLS = frozenset({"len", "range", "int", "float", "str", "tuple", "list
 
 
 def _is_static(node: ast.expr) -> bool:
-    """Whether an expression is plainly one of Python values: constants, shapes, functions."""
+    """Whether an expression clearly contains only Python values: constants, shapes, functions."""
     if isinstance(node, ast.Constant | ast.Lambda | ast.JoinedStr):
         return True
     for one in ast.walk(node):

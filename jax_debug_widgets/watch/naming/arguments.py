@@ -22,7 +22,7 @@ _ROOT, _INDEX = re.compile(r"^\w+"), re.compile(r"^\[\d+\]")
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """An input of a program with its name in the source; `carried` if the iteration before has computed it."""
+    """An input of a program with its name in the source; `carried` if the previous iteration computed it."""
 
     variable: Any
     name: str
@@ -35,10 +35,10 @@ class Argument:
 def arguments(
     bound: BodyBindings, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
 ) -> Iterator[Argument]:
-    """The arguments of the function that the body is the program of, and the loop-carried names among them.
+    """Yield the arguments of the body's function, and the loop-carried names among them.
 
     Args:
-      is_told: which variables are asked for.
+      is_told: whether to yield a variable.
     """
     body = bound.body
     file, function = body.origin[0], body.function
@@ -52,7 +52,7 @@ def arguments(
 
 
 def names_given_on(body: BodyWithFrames, named: Iterable[Named]) -> dict[Any, tuple[str, ...]]:
-    """The results of a loop's body -> the names that its next iteration has for each.
+    """Map the results of a loop's body to the names that the next iteration has for each.
 
     Args:
       named: the values of the body that have names.
@@ -72,9 +72,9 @@ def names_given_on(body: BodyWithFrames, named: Iterable[Named]) -> dict[Any, tu
 
 
 def _given_to_loop(body: BodyWithFrames) -> tuple[list[Any], list[Any]]:
-    """The carry of a loop and its parts of `xs`; none in another body.
+    """Return the inputs of a loop's body that are its carry, and those that are slices of `xs`; both empty for another body.
 
-    Without tangents, where somebody around the loop pushes such through it.
+    Tangents are left out: `jvp` around the loop adds them.
     """
     (first, carried), variables = _carried(body), list(body.jaxpr.invars)
     if not carried:
@@ -84,7 +84,7 @@ def _given_to_loop(body: BodyWithFrames) -> tuple[list[Any], list[Any]]:
 
 
 def _carried(body: BodyWithFrames) -> tuple[int, int]:
-    """The position and the number of the inputs of a loop's body that are its carry."""
+    """Return the position of the first carry among the inputs of a loop's body, and the number of carries."""
     equation: Any = body.around.equation
     if equation is None or equation.primitive.name not in LOOPS:
         return 0, 0
@@ -95,18 +95,18 @@ def _carried(body: BodyWithFrames) -> tuple[int, int]:
 
 
 def _told(body: BodyWithFrames) -> Iterator[tuple[str, Any]]:
-    """The names by JAX for the inputs of a program that was not noted while it was traced."""
+    """Yield the inputs with the names that JAX gives them, for a program that was not noted while it was traced."""
     names, variables = body.argument_names, body.jaxpr.invars
     equation = body.around.equation
     is_loop = equation is not None and equation.primitive.name in LOOPS
-    # There it numbers tangents, too.
+    # With tangents, JAX's names do not match the inputs.
     is_of_all = len(names) == len(variables) and not (is_loop and body.around.pushes_through)
     if is_of_all and (is_loop or body.around.given or all(names)):
         yield from ((name, one) for name, one in zip(names, variables, strict=True) if name)
 
 
 def argument_span(function: Function, name: str) -> Span:
-    """The range of an argument: in the head of the function, or in the statement that unpacks it."""
+    """Return the range of an argument: in the head of the function, or in the statement that unpacks it."""
     base = name.partition("[")[0].partition(".")[0]
     for statement in function.statements:
         parts = {part.text for target in statement.targets for part in target.parts}

@@ -17,7 +17,10 @@ from jax_debug_widgets.watch.syntax.statements import Statement
 def assigned(
     bound: BodyBindings, call: SourceSite, statement: Statement, members: Sequence[int]
 ) -> list[tuple[str, Made]]:
-    """The values noted while JAX traced the statement. Without notes: its results that other equations use, as far as known."""
+    """Return the values that were noted while JAX traced the statement.
+
+    Without notes, return its results that other equations use, as far as their names are known.
+    """
     noted = bound.assigned(call, statement, members)
     if noted is not None:
         return noted
@@ -27,7 +30,7 @@ def assigned(
 
 
 def _is_own(body: BodyWithFrames, made: Made) -> bool:
-    """Whether a result is one of the source's own: a jitted function also returns the residuals of its derivative."""
+    """Whether a result is the source's own: a jitted function also returns the residuals of its derivative."""
     equation = body.equations[made[1]]
     return not runs_program(equation) or gives_as_many(equation)
 
@@ -35,7 +38,7 @@ def _is_own(body: BodyWithFrames, made: Made) -> bool:
 def _taken(
     body: BodyWithFrames, call: SourceSite, statement: Statement, members: Sequence[int]
 ) -> list[tuple[str, Made]]:
-    """One value for one name; of several that one equation gives the names in its order, where there are as many."""
+    """Return one value for one name. If one equation makes as many values as there are names, pair them in order."""
     made = [one for one in what_escapes(body, [*members], call.depth) if is_array(one[0])]
     if statement.is_return:
         return [(body.source(call.file).text(call.span), made[0])] if len(made) == 1 else []

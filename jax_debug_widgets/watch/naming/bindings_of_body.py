@@ -19,7 +19,7 @@ from jax_debug_widgets.watch.syntax.noted import plain_targets
 from jax_debug_widgets.watch.syntax.statements import Span, Statement, may_be_alias
 
 Identity = tuple[tuple[Hashable, ...], VariableNote]
-"""The equations that lead to a value, see `BodyContext.path`, and the note of its variable."""
+"""The path of equations that leads to a value, see `BodyContext.path`, and the note of its variable."""
 
 
 class BodyBindings:
@@ -38,53 +38,59 @@ class BodyBindings:
             self._identities |= {one.made[0]: list(_identities(body, [(way, of) for of in one.noted])) for one in own}
 
     def arguments(self) -> list[tuple[str, Any]] | None:
-        """The names that its function gives the inputs of the body; None where that was not noted.
+        """Return the inputs of the body with the names that its function gives them; None if that was not noted.
 
-        What the function takes apart into variables (`u, v = state`) has the names of these.
+        An input that the function unpacks into variables (`u, v = state`) has the names of these variables.
         """
         named = [(name, one) for one, names in self._inputs.items() for name in argument_names(self.body, names)]
         return named or None
 
     def assigned(self, call: SourceSite, statement: Statement, members: Sequence[int]) -> list[tuple[str, Made]] | None:
-        """The values that one execution of a statement assigns or returns, by name; None where that was not noted."""
+        """Return the values that one execution of a statement assigns or returns, by name; None if that was not noted."""
         place = call.file, call.span
         if not is_noted(place):
             return None
         found: list[tuple[str, Made]] = []
         known: set[Origin] = set()
         for one in (one for number in members for one in self._results.get(number, ())):
-            # What else a transformed program computes there comes after the value.
+            # Further equations of a transformed program at this place come after the value.
             names = [*one.names.get(place, ()), *(one.before.get(place, ()) if one.origin not in known else ())]
             found += [(name, one.made) for name in names if is_of_statement(name, statement)]
             known.add(one.origin)
         body, depth = self.body, call.depth
         rules = {level.runs_rule for number in members for level in body.levels[number][depth:]}
-        # What the rule of a derivative computes beside the value may be all that is left.
+        # Perhaps only the residuals of a derivative rule are left here.
         is_of_derivative = not rules.isdisjoint(("forward", "backward"))
         is_traced = "batching" not in rules and are_as_traced(body.equations[number] for number in members)
         return found if found or is_of_derivative or is_traced else None
 
     def aliases(self) -> Iterator[tuple[Any, str, str, Statement]]:
-        """The variables with the further names that statements without a computation give them: the file and the statement."""
+        """Yield each variable with the further names that statements without a computation give it.
+
+        Each item has the variable, the name, the file and the statement.
+        """
         for variable, names in self._names.items():
             yield from ((variable, *alias) for alias in aliases(self.body, names))
 
     def given_to_calls(self) -> Iterator[tuple[Any, str, CallPlace, str]]:
-        """The variables that are arguments of calls: the file of the function, the call, and the name."""
+        """Yield the variables that are arguments of calls.
+
+        Each item has the variable, the function's file, the call, and the argument's name.
+        """
         for variable, names in self._names.items():
             for (file, place), own in names.items():
                 if isinstance(place, CallPlace):
                     yield from ((variable, file, place, name) for name in own)
 
     def identities(self, variable: Any) -> tuple[Identity, ...]:
-        """Keys of a value, equal in all programs that JAX derives from this one: its notes, and its successors' notes."""
+        """Return keys of a value that are equal in all programs that JAX derives from this one."""
         return tuple(self._identities.get(variable, ()))
 
 
 def _identities(body: BodyWithFrames, noted: Iterable[Identity]) -> Iterator[Identity]:
-    """Yield the notes of one variable, each with the calls that JAX has inlined on the way to where it is.
+    """Yield the notes of one variable, each with the path of calls that JAX inlined around it.
 
-    What is inlined may have been noted inside, or as what the call gives: the way to that is shorter.
+    A note of an inlined value may have been taken inside the call or of the call's result, whose path is shorter.
     """
     for way, one in noted:
         for length in range(len(way), -1, -1):
@@ -92,7 +98,7 @@ def _identities(body: BodyWithFrames, noted: Iterable[Identity]) -> Iterator[Ide
 
 
 def argument_names(body: BodyWithFrames, names: Names) -> Sequence[str]:
-    """The names that the function of a body gives an input that has these names; empty where it is none of its arguments."""
+    """Return the names that the body's function gives an input with these names; empty if it is not an argument."""
     file, line, _ = body.origin
     place, function = place_of_arguments(file, line), body.function
     if function is None or place not in names:
@@ -109,7 +115,7 @@ def argument_names(body: BodyWithFrames, names: Names) -> Sequence[str]:
 def aliases(body: BodyWithFrames, names: Names) -> Iterator[tuple[str, str, Statement]]:
     """Yield the names that are given by statements that compute nothing, each with the file and the statement.
 
-    For `h = a if c else b` no note says which branch ran: the first in the source stands for both.
+    For `h = a if c else b` no note says which branch ran; the first branch in the source is used for both.
     """
     found = [
         (name, file, statement)
@@ -128,7 +134,7 @@ def aliases(body: BodyWithFrames, names: Names) -> Iterator[tuple[str, str, Stat
 
 
 def is_of_statement(name: str, statement: Statement) -> bool:
-    """Whether a name is that of a value, or a part of one, that a statement assigns or returns."""
+    """Whether a statement assigns or returns the value of this name, or a part of it."""
     targets = [text for target in statement.targets for text in plain_targets(target)]
     return not targets or any(is_part(name, text) for text in targets)
 
@@ -147,7 +153,7 @@ def _noted_of_input(body: BodyWithFrames, variable: Any) -> Sequence[Identity]:
 
 
 class _Result(NamedTuple):
-    """A result of an equation, with its names, those of what it has become of by a transformation, and the origin of that."""
+    """A result of an equation: its names, its names before a transformation, and the origin of that variable."""
 
     made: Made
     names: Names

@@ -26,16 +26,16 @@ from jax_debug_widgets.watch.syntax.source import SourceFile, source_of
 from jax_debug_widgets.watch.syntax.statements import Function, Span
 
 Made = tuple[Any, int, int]
-"""A variable, the number of the equation that makes it, and which of its results it is."""
+"""A variable, the number of the equation that makes it, and its position among the equation's results."""
 
 
 class BodyWithFrames:
     """The equations of a jaxpr with the user's frames that made them.
 
     Attributes:
-      wanted: which files may have names that are asked for; of others only what calls these is read.
+      wanted: whether a file may have names that are requested; of other files only the calls into these are read.
       levels: for each equation its frames, outermost first; those around the whole body are left out.
-      uses: who uses what.
+      uses: the equations that use each variable.
     """
 
     def __init__(
@@ -64,30 +64,30 @@ class BodyWithFrames:
         self._asked_for = self._root_moved_derivatives()
 
     def source(self, file: str) -> SourceFile:
-        """The source of a file."""
+        """Return the source of a file."""
         if file not in self._sources:
-            linecache.checkcache(file)  # It may have been edited, and loaded again.
+            linecache.checkcache(file)  # The file may have been edited and loaded again.
             self._sources[file] = source_of(file)
         return self._sources[file]
 
     @cached_property
     def transposed(self) -> list[int]:
-        """The transposed equations: those of a backward pass."""
+        """Return the transposed equations: those of a backward pass."""
         return [number for number, level in enumerate(self.uses.transposed) if level]
 
     @property
     def function(self) -> Function | None:
-        """The source function of the body; None for a file whose names are not wanted."""
+        """Return the source function of the body; None if the names of its file are not wanted."""
         return self._function_at(self.origin) if self.wanted(self.origin[0]) else None
 
     @cached_property
     def origin(self) -> Origin:
-        """The place of the body's function: file, line, name. Empty where JAX does not say."""
+        """Return the place of the body's function: file, line, name. Empty where JAX does not report it."""
         given = self.around.given
         if given is not None:
             return given.file, given.line, given.name
         origin = origin_of(self.jaxpr)
-        # Of the forward pass of a checkpointed loop it names the function of that; none runs itself in a loop.
+        # For the forward pass of a checkpointed loop JAX reports the function of the loop's body, which is wrong.
         return ("", 0, "") if origin in (origin_of(program) for _, program in loops_among(self.equations)) else origin
 
     def _function_at(self, origin: Origin) -> Function | None:
@@ -96,7 +96,7 @@ class BodyWithFrames:
 
     @cached_property
     def argument_names(self) -> tuple[str | None, ...]:
-        """The name of each input in the program's function, `params['w']`; empty where JAX does not say."""
+        """Return the name of each input in the program's function, `params['w']`; None where JAX does not report it."""
         given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
         return told if given is None else tuple(given.names.get(one) for one in told)
 
@@ -104,13 +104,13 @@ class BodyWithFrames:
     def calls(self) -> dict[SourceSite, list[int]]:
         """Map each source place to the equations that come from it, in order.
 
-        Without what JAX has moved here out of a loop: what it computes of a statement is not what that assigns. Of a derivative
-        that is a part of what asks for it. Nor is there what the function computes that `jax.linearize` gives, or our copies of
-        what is pulled back.
+        Equations that JAX moved out of a loop are left out: they do not compute what their statement assigns. Those of
+        a derivative count for the frames down to the one that asks for it. The function that `jax.linearize` returns,
+        and our copies of cotangents, are left out too.
         """
         found: dict[SourceSite, list[int]] = {}
         by_levels: dict[tuple[int, int], list[list[int]]] = {}
-        """By the identity of an equation's frames, which many share, and how many count: the lists of its places."""
+        """(identity of the frames, number of frames that count) -> the lists of equations of their places."""
         for number, levels in enumerate(self.levels):
             seen = levels[: self._seen_by(number)]
             key = id(levels), len(seen)
@@ -121,7 +121,7 @@ class BodyWithFrames:
         return found
 
     def _seen_by(self, number: int) -> int | None:
-        """The end of the slice of an equation's frames, outermost first, where it does what the source says; None: of all."""
+        """Return how many of an equation's frames, outermost first, it counts for, as the end of a slice; None for all."""
         if number in self.moved:
             return self._asked_for.get(number, 0)
         if is_of_input(self.equations[number]):
@@ -130,7 +130,7 @@ class BodyWithFrames:
         if at is not None:
             return max(at, 0)
         equation, levels = self.equations[number], self.levels[number]
-        # `jacfwd` makes itself what it pushes.
+        # `jacfwd` itself makes the tangents that it pushes.
         is_users = is_given_as_cotangent(equation) or (
             is_pushed(equation) and not (levels and levels[-1].differentiates)
         )
@@ -138,7 +138,7 @@ class BodyWithFrames:
 
     @cached_property
     def moved(self) -> frozenset[int]:
-        """The equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
+        """Return the equations that JAX has moved here out of a loop, or that put a constant on a mesh."""
         loops = [(origin_of(program)[:2], places_of(self.levels[at])) for at, program in loops_among(self.equations)]
         return frozenset(
             number
@@ -147,10 +147,10 @@ class BodyWithFrames:
         )
 
     def _root_moved_derivatives(self) -> dict[int, int]:
-        """Give what a derivative computes that JAX has moved out of a loop that loop's frames, which it has lost there.
+        """Prepend the frames of a loop to the equations of a derivative that JAX moved out of it, which have lost them.
 
         Returns:
-          for each such equation the number of frames down to that which asks for the derivative.
+          for each such equation the number of frames down to the one that asks for the derivative.
         """
         loops = {number: origin_of(program)[:2] for number, program in loops_among(self.equations)}
         around: dict[int, tuple[Level, ...]] = {}
@@ -168,17 +168,17 @@ class BodyWithFrames:
         return {number: own.index(True) + 1 for number, own in asks.items() if any(own)}
 
     def is_backward(self, number: int, depth: int) -> bool:
-        """Whether an equation is transposed, seen from a frame: not if that frame is what asks for the derivative."""
+        """Whether an equation is transposed, seen from a frame; False if that frame itself asks for the derivative."""
         return bool(self.uses.transposed[number]) and any(self.derived_from(number, depth))
 
     def passes_from(self, number: int, depth: int) -> int:
-        """How many derivatives around a frame transpose an equation, not counting the one that runs its rule."""
+        """Return how many derivatives around a frame transpose an equation, without the one that runs its rule."""
         if number not in self._of_backward_rules:
             return self.uses.transposed[number]
         return sum(seen_from_rules(self.uses.derived[number], self.levels[number], depth))
 
     def derived_from(self, number: int, depth: int) -> tuple[bool, ...]:
-        """Whether an equation is transposed, for each derivative around a frame, the outermost first."""
+        """Return for each derivative around a frame, outermost first, whether it transposes the equation."""
         derived, levels = self.uses.derived[number], self.levels[number]
         if number in self._of_backward_rules:
             derived = seen_from_rules(derived, levels, depth)
@@ -187,19 +187,19 @@ class BodyWithFrames:
 
     @cached_property
     def _of_backward_rules(self) -> frozenset[int]:
-        """The equations that come from a rule for derivatives that the backward pass runs."""
+        """Return the equations that come from a derivative rule that the backward pass runs."""
         levels = enumerate(self.levels)
         return frozenset(number for number, own in levels if any(level.runs_rule == "backward" for level in own))
 
     @cached_property
     def tangents(self) -> dict[int, int]:
-        """The equations that compute tangents alone, each with the number of the frame that asks for them, below 0 outside."""
+        """Map each equation that computes only tangents to the number of the frame that asks for them; negative if outside."""
         found: dict[int, int] = {}
         for number, (levels, equation) in enumerate(zip(self.levels, self.equations, strict=True)):
             at = pushed_at(levels, traceback_of(equation.source_info))
             told = [self._tangents.get(variable, frozenset()) for variable in equation.outvars]
             told = [frozenset([at])] if at is not None else told
-            if is_pushed(equation):  # Who asks for it gives a value.
+            if is_pushed(equation):  # The frame that pushes the tangents gets a value.
                 told = [one - {len(levels) - 1} for one in told]
             if told and all(told):
                 found[number] = min(map(min, told))
@@ -214,7 +214,7 @@ class BodyWithFrames:
         return tangents_in(self.jaxpr, self.levels.__getitem__, self.uses.derived, self.around.tangents)
 
     def is_within(self, number: int, call: SourceSite) -> bool:
-        """Whether an equation comes from the place or from a part of it."""
+        """Whether an equation comes from this place or from a part of it."""
         levels = self.levels[number]
         if len(levels) <= call.depth:
             return False
@@ -226,7 +226,7 @@ class BodyWithFrames:
         )
 
     def of_one_operation(self, equation: Any) -> list[int]:
-        """The equations with the place of this one, JAX's own lines included."""
+        """Return the equations with the same traceback as this one, JAX's own lines included."""
         if not self._operations:
             for number, one in enumerate(self.equations):
                 self._operations.setdefault(traceback_of(one.source_info), []).append(number)
@@ -242,38 +242,38 @@ class BodyWithFrames:
         }
 
     def maker_of(self, operand: Any) -> Made | None:
-        """The equation that makes an operand; None for a number, or for an input of the program."""
+        """Return the equation that makes an operand; None for a literal, or for an input of the program."""
         return self.makers.get(operand) if is_array(operand) else None
 
     def stack_of(self, number: int) -> str:
-        """JAX's name stack of an equation, in its whole program."""
+        """Return JAX's name stack of an equation, in its whole program."""
         return str(self.place.stack + self.equations[number].source_info.name_stack)
 
     def path_of(self, number: int) -> tuple[Hashable, ...]:
-        """The path of an equation and of those around it: the same for a value and its gradient."""
+        """Return the path of an equation and of those around it; it is the same for a value and its gradient."""
         if is_of_input(self.equations[number]):
             return self.around.path
         return (*self.around.path, *way_to(self.equations[number]))
 
     def primitive_of(self, number: int) -> str:
-        """The name of the primitive that computes what an equation gives, which may only hand on a gradient."""
+        """Return the name of the primitive that computes an equation's result; naming identities are skipped."""
         equation = self.equations[number]
         made = self.maker_of(equation.invars[0]) if is_named(equation) else None
         return self.primitive_of(made[1]) if made else str(equation.primitive.name)
 
     def _inside(self, levels: tuple[Level, ...], outside: tuple[Level, ...]) -> tuple[Level, ...]:
-        """Drop the frames around the body, which JAX 0.8 has on each of its equations and later versions cut off."""
+        """Drop the frames around the body: JAX 0.8 has them on each of its equations, later versions cut them off."""
         callers, places = places_of(outside), places_of(levels)
         for length in range(min(len(callers), len(levels)), 0, -1):
             if places[:length] == callers[len(callers) - length :]:
                 return levels[length:]
-        if callers[: len(places)] == places:  # A loop of a checkpointed function has those of its caller alone.
+        if callers[: len(places)] == places:  # A loop of a checkpointed function has only the frames of its caller.
             return ()
-        # Traced for another call of the same function: it begins where the function itself does.
+        # It was traced for another call of the same function: keep the frames from the function itself on.
         first = next((i for i, one in enumerate(levels) if self.is_own(one)), None)
         if first is not None:
             return levels[first:]
-        # Of one of JAX's older versions have the frames of who called it first.
+        # In older JAX versions such equations have the frames of the first caller.
         is_of_others = versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and self.origin[0] and not is_users(self.origin[0])
         return () if callers and is_of_others else levels
 
@@ -287,7 +287,7 @@ class BodyWithFrames:
         return self.origin[:2] == (level.file, level.code_line)
 
     def is_put_in(self, number: int) -> bool:
-        """Whether an equation is in a branch of a `cond` that `vmap` selects from: only its own function is around it."""
+        """Whether an equation is in a branch of a `cond` that became a select under `vmap`."""
         levels = self.levels[number]
         return not (levels and self.is_own(levels[0]))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def callers_of(body: BodyWithFrames, one: Named) -> tuple[Caller, ...] | None:
-    """The frames around that of a value, innermost first, as far as they are in its program; None where they are not known."""
+    """Return the frames around that of a value, innermost first, as far as they are in its program; None if unknown."""
     levels = body.levels[one.equation] if one.equation >= 0 else ()
     depth = len(one.outer) or _depth_of(body, one)
     if depth is None or (one.outer and outer_of(levels[:depth]) != one.outer):
@@ -27,7 +27,7 @@ def callers_of(body: BodyWithFrames, one: Named) -> tuple[Caller, ...] | None:
 
 
 def _depth_of(body: BodyWithFrames, one: Named) -> int | None:
-    """How many frames of its body are around a value whose frames are unknown."""
+    """Return how many frames of its body are around a value whose frames are unknown."""
     levels = body.levels[one.equation] if one.equation >= 0 else ()
     at = next((i for i, level in enumerate(levels) if (level.file, Span(*level.span)) == (one.file, one.span)), None)
     if at is not None:

@@ -12,9 +12,9 @@ from jax_debug_widgets.watch.syntax.statements import Span
 
 
 def as_written(level: Level, source: SourceFile) -> Iterator[Level]:
-    """A frame after those of the comprehensions that it is in: since Python 3.12 they have none of their own.
+    """Yield the frames of the comprehensions around a frame, then the frame: since Python 3.12 comprehensions have none.
 
-    What takes apart what its line computes counts as a part of that.
+    The range of an unpacking is replaced by the range of the expression that it unpacks.
     """
     if sys.version_info >= (3, 12):
         function = source.function_at(level.code_line, level.function)

@@ -1,8 +1,8 @@
 """Find the lines of the forward pass whose derivative may have made a gradient infinite or NaN.
 
-The derivative of `h - 1.0` hands on what comes to it; that of `jnp.sqrt(m)` divides by zero at 0. So from a gradient we go back
-through the backward pass, up to gradients that are watched themselves: these are known to be finite where this one is the
-first that is not. What cannot make a number infinite is passed by.
+The derivative of `h - 1.0` hands on what comes to it; that of `jnp.sqrt(m)` divides by zero at 0. So the search goes
+from a gradient back through the backward pass, up to gradients that are watched: these are finite if this one is the
+first that is not. Equations that cannot make a number infinite are skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jax_debug_widgets.watch.naming.names import place_of
 from jax_debug_widgets.watch.syntax.statements import Span
 
 _LONGEST = 80
-"""Characters of an expression that are shown."""
+"""The most characters of an expression that are shown."""
 
 _HANDING_ON = frozenset({
     "add_any", "broadcast_in_dim", "concatenate", "conj", "convert_element_type", "copy", "copy_p", "dynamic_slice",
@@ -34,19 +34,19 @@ _HANDING_ON = frozenset({
     "pbroadcast", "pvary", "real", "reshape", "reshard", "rev", "select_n", "sharding_constraint", "slice", "split", "squeeze",
     "stop_gradient", "transpose", "add", "sub", "reduce_sum", "scatter-add", "cumsum", "psum", "psum_invariant",
 })  # fmt: skip
-"""Primitives whose results are finite where their operands are, unless numbers overflow; `mul` by a constant only."""
+"""Primitives whose results are finite if their operands are, unless numbers overflow; `mul` only by a finite factor."""
 
 _BOUNDED = frozenset({"abs", "atan", "clamp", "cos", "erf", "logistic", "max", "min", "sign", "sin", "tanh"})
-"""Further ones, of values."""
+"""Further primitives whose values are finite if their operands are."""
 
 
 def derivatives_of(
     body: BodyWithFrames, gradient: Named, finite: Container[Any], name_file: Callable[[str], str]
 ) -> tuple[Derivative, ...]:
-    """The expressions whose derivative may have made a gradient infinite, in the order of their lines.
+    """Return the expressions whose derivative may have made a gradient infinite, in the order of their lines.
 
     Args:
-      finite: the watched variables of the body: they are finite where the gradient is the first value that is not.
+      finite: the watched variables of the body: they are finite if the gradient is the first value that is not.
     """
     way = _WayBack(body, finite)
     way.follow(gradient.variable)
@@ -60,7 +60,10 @@ def derivatives_of(
 
 
 def _line_of(body: BodyWithFrames, number: int) -> Level | None:
-    """The line of the forward pass that a backward equation is of; of a rule (`defvjp`) the line that calls its function."""
+    """Return the line of the forward pass that a backward equation belongs to.
+
+    For a rule (`defvjp`) return the line that calls its function.
+    """
     called = [one for one in body.levels[number] if one.runs_rule == "backward" and not is_library(one.file)]
     place = place_of(body, number)
     return called[0] if called else place[0] if place else None
@@ -72,8 +75,8 @@ class _WayBack:
 
     Attributes:
       finite: variables that are known to be finite.
-      makers: the numbers of the equations that may make what is not finite.
-      is_open: whether it leads out of the body, to cotangents that nothing is known of.
+      makers: the numbers of the equations that may make a non-finite number.
+      is_open: whether the walk leads out of the body, to unknown cotangents.
     """
 
     body: BodyWithFrames
@@ -97,7 +100,7 @@ class _WayBack:
                 todo += [one for one in come_in if one not in self.finite]
 
     def _hands_on(self, equation: Any, come_in: list[Any]) -> bool:
-        """Whether an equation makes finite cotangents of finite ones."""
+        """Whether an equation gives finite cotangents for finite ones."""
         others = [one for one in equation.invars if not any(one is cotangent for cotangent in come_in)]
         name = equation.primitive.name
         if name == "mul":
@@ -108,7 +111,7 @@ class _WayBack:
         return is_kept and not _narrows(equation) and all(map(self._is_finite, others))
 
     def _is_finite(self, atom: Any, depth: int = 8) -> bool:
-        """Whether a factor is known to be finite: a number, an integer, or of what is watched."""
+        """Whether a factor is known to be finite: a literal, an integer, a watched value, or computed from such."""
         if isinstance(atom, core.Literal):
             return bool(np.isfinite(np.asarray(atom.val, np.complex128)).all())
         if not dtypes.issubdtype(atom.aval.dtype, np.inexact) or atom in self.finite:
@@ -138,7 +141,7 @@ class _WayBack:
         return is_same and equation is not None and self._is_constant(equation.invars[0])
 
     def _is_given_constant(self, atom: Any) -> bool:
-        """Whether a jitted function is given this cotangent as a number: the 1 that a gradient begins with."""
+        """Whether this cotangent is a constant argument of a jitted function: the 1 that a gradient begins with."""
         around = self.body.around.equation
         inputs = self.body.jaxpr.invars
         if around is None or len(around.invars) != len(inputs) or around.primitive.name in ("scan", "while"):

@@ -1,4 +1,4 @@
-"""Find the results that the equations of a place give to others: its statement assigns them."""
+"""Find the results of a place's equations that other equations use: its statement assigns them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from jax_debug_widgets.watch.naming.source_sites import outer_of
 
 
 def what_escapes(body: BodyWithFrames, members: list[int], depth: int) -> list[Made]:
-    """The variables that these equations make and others use: variable, equation, number among its results."""
+    """Return the results of these equations that others use: variable, equation, position among its results."""
     inside = set(members)
     found = []
     for number in members:
         equation = body.equations[number]
-        # What has a name of ours is a tangent.
+        # The result of a naming identity is a tangent.
         if _only_guards(body, number) or is_given_as_cotangent(equation) or is_named(equation):
             continue
         for position, variable in enumerate(equation.outvars):
@@ -53,7 +53,7 @@ def is_taken(body: BodyWithFrames, variable: Any, inside: set[int], depth: int) 
 
 
 def _escaping_from_rule(body: BodyWithFrames, members: list[int], depth: int) -> list[Made]:
-    """The results of a statement in a derivative rule that others use, even if only the backward pass does."""
+    """Return the results of a statement in a derivative rule that others use, even if only the backward pass does."""
     if not any(_is_in_rule(body.levels[number][:depth]) for number in members):
         return []
     inside, results = set(members), {one for one in body.jaxpr.outvars if not isinstance(one, jax_core.Literal)}
@@ -67,9 +67,11 @@ def _escaping_from_rule(body: BodyWithFrames, members: list[int], depth: int) ->
 
 
 def _users(body: BodyWithFrames, variable: Any) -> Iterator[int]:
-    """The equations that take a variable: for what is moved out of a loop that loop, which takes what it makes.
+    """Yield the equations that take a variable.
 
-    And for what JAX does of its own, such as to make an array of a number that a `shard_map` keeps, what takes that.
+    An equation that was moved out of a loop is replaced by the users of its results.
+
+    So is an equation that JAX adds itself, such as one that makes an array of a number that a `shard_map` keeps.
     """
     for number in body.uses.consumers.get(variable, ()):
         is_passed = number in body.moved and not body.uses.transposed[number]
@@ -81,13 +83,13 @@ def _users(body: BodyWithFrames, variable: Any) -> Iterator[int]:
 
 
 def _is_jaxs_own(body: BodyWithFrames, number: int) -> bool:
-    """Whether an equation has no place in the source, and makes nothing that the body gives."""
+    """Whether an equation has no place in the source, and none of its results is a result of the body."""
     made = body.equations[number].outvars
     return not body.levels[number] and not any(variable in body.uses.results for variable in made)
 
 
 def _only_pushes(body: BodyWithFrames, number: int, inside: set[int], depth: int) -> bool:
-    """Whether an equation computes with tangents of what these equations compute, seen from a frame of theirs."""
+    """Whether an equation computes only tangents of the results of these equations, seen from one of their frames."""
     at = body.tangents.get(number)
     if at is None or depth < at:
         return False
@@ -98,7 +100,7 @@ def _only_pushes(body: BodyWithFrames, number: int, inside: set[int], depth: int
 
 
 def _is_kept_for_tangents(body: BodyWithFrames, number: int, consumer: int, depth: int) -> bool:
-    """Whether an equation is taken outside of what asks for tangents around it: what that gives to others are copies."""
+    """Whether the consumer is outside of a frame around the equation that asks for tangents: that frame returns copies."""
     levels, other = body.levels[number], body.levels[consumer]
 
     def is_inside(at: int) -> bool:
@@ -109,17 +111,17 @@ def _is_kept_for_tangents(body: BodyWithFrames, number: int, consumer: int, dept
 
 
 def _asking_for_tangents(body: BodyWithFrames, number: int, depth: int) -> list[int]:
-    """Which frames down to one ask for tangents of what an equation computes, or for a function that pulls back."""
+    """Return the frames, down to `depth`, that ask for tangents of an equation's results, or for a function that pulls back."""
     levels = enumerate(body.levels[number][: depth + 1])
     return [at for at, level in levels if level.pushes or (_VJP_COPIES and level.differentiates == "vjp")]
 
 
 _VJP_COPIES = not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM
-"""Whether what `jax.vjp` gives is copied; on jax 0.8 it calls other functions of JAX's."""
+"""Whether the results of `jax.vjp` are copies; on jax 0.8 `jax.vjp` calls other functions of JAX."""
 
 
 def _only_keeps(body: BodyWithFrames, number: int, depth: int) -> bool:
-    """Whether an equation selects, for each lane of a `cond`, what its branches keep for their backward pass."""
+    """Whether an equation only selects, for each lane of a `cond`, the residuals of its branches."""
     equation = body.equations[number]
     if equation.primitive.name != "select_n" or equation.outvars[0] in body.uses.results:
         return False
@@ -128,9 +130,9 @@ def _only_keeps(body: BodyWithFrames, number: int, depth: int) -> bool:
 
 
 def _only_guards(body: BodyWithFrames, number: int) -> bool:
-    """Whether an equation gives what it was given: a `cond` under `vmap` has each branch take `select(x, x)`.
+    """Whether an equation is an identity: under `vmap` each branch of a `cond` gets `select(which, stop_gradient(x), x)`.
 
-    JAX does so for the sake of derivatives: of the one of the two that a branch is not for none are taken.
+    JAX adds it so that lanes that do not take the branch contribute no derivative.
     """
     equation = body.equations[number]
     if equation.primitive.name != "select_n" or len(equation.invars) != len(("which", "stopped", "given")):
@@ -142,16 +144,16 @@ def _only_guards(body: BodyWithFrames, number: int) -> bool:
 
 
 def _is_kept(body: BodyWithFrames, number: int, position: int, inside: set[int], depth: int) -> bool:
-    """Whether a result of a program that is differentiated from outside is what only its transposed one needs.
+    """Whether a result is a residual: the program is differentiated from outside, and only its transposed program needs it.
 
-    JAX gives these after the program's own. They are what an operation has taken in, or what is computed beside it: of
-    the results of one operation the first is its own.
+    JAX puts residuals after the program's own results. A residual is an operand of an operation, or a further result of
+    it: the first result of an operation is its own.
     """
     if not body.around.derived:
         return False
     equation = body.equations[number]
     name = equation.primitive.name
-    # What is only pushed forward keeps nothing: of its loop the first that is stacked is its own as well.
+    # A loop that only pushes tangents forward has no residuals: its first stacked result is its own as well.
     own = versions.scan_counts(equation.params)[1] + body.around.pushed if name == "scan" else 1
     if name == "shard_map" and versions.SHARD_MAP_KEEPS_FIRST:
         if position < len(equation.outvars) - 1:
@@ -170,7 +172,7 @@ def _is_kept(body: BodyWithFrames, number: int, position: int, inside: set[int],
 
 
 def _is_beside(body: BodyWithFrames, number: int, position: int, inside: set[int]) -> bool:
-    """Whether a result is one that JAX computes beside an operation's own, the first, for its derivative."""
+    """Whether JAX computes this result beside the operation's own, the first, for the derivative."""
     equation = body.equations[number]
     if equation.primitive.name in ("jit", "pjit"):
         told = equation.params["jaxpr"].jaxpr.debug_info.result_paths
@@ -183,6 +185,6 @@ def _is_taken_in(body: BodyWithFrames, variable: Any, equations: set[int]) -> bo
 
 
 def _is_in_rule(levels: Sequence[Level]) -> bool:
-    """Whether these frames lead to a rule in which nothing is differentiated: the forward pass has names for what is."""
+    """Whether these frames lead to a derivative rule in which nothing is differentiated."""
     own = [number for number, level in enumerate(levels) if level.runs_rule]
     return bool(own) and not any(level.derivatives for level in levels[own[-1] + 1 :])

@@ -14,10 +14,10 @@ from jax_debug_widgets.watch.syntax.statements import Span
 def fields_of_self(
     body: BodyWithFrames, taken: Iterable[Argument], wanted: Callable[[str], bool]
 ) -> Iterator[tuple[Any, str, str, Span, str]]:
-    """The arguments with dots in their names by what methods call them: variable, name, file, range and function.
+    """Yield the arguments with dots in their names as methods name them: variable, name, file, range and function.
 
-    One that an equation takes is the field that its expression mentions, if that is the end of the argument's own name, and
-    nothing else in the expression ends so.
+    The operand of an equation is the field that its expression mentions, if the argument's own name ends with that
+    field, and no other field in the expression fits.
     """
     for argument in taken:
         if "." not in argument.name:
@@ -35,6 +35,6 @@ def fields_of_self(
 
 
 def _ends(name: str, load: NameUse) -> bool:
-    """Whether an argument's name ends with what a mention has after its root: `model.layers[0].w` with `.w` of `self.w`."""
+    """Whether an argument's name ends with the path of a mention after its root: `model.layers[0].w` with `.w` of `self.w`."""
     root, dot, path = load.text.partition(".")
     return bool(dot) and root.isidentifier() and name.endswith(f".{path}")

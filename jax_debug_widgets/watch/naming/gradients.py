@@ -22,10 +22,10 @@ class Gradient:
     """A cotangent.
 
     Attributes:
-      name: of the value that it is of, at `call`, in `function`.
-      of: what was noted of that.
-      number: the equation that gives it.
-      is_alias: whether it is another name for what is there.
+      name: the name of the value that it belongs to, which `function` assigns at `call`.
+      of: the note of that value.
+      number: the number of the equation that makes it.
+      is_alias: whether it is another name for a known gradient.
     """
 
     variable: Any
@@ -57,10 +57,10 @@ def gradients(body: BodyWithFrames) -> Iterator[Gradient]:
 
 
 def gradients_of_arguments(body: BodyWithFrames, known: Container[VariableNote]) -> Iterator[Gradient]:
-    """Yield the gradients of the arguments of the function that the body is the program of.
+    """Yield the gradients of the arguments of the body's function.
 
     Args:
-      known: what has its gradient otherwise.
+      known: the notes of values whose gradients are found otherwise.
     """
     function, (file, line, _) = body.function, body.origin
     if function is None:
@@ -73,7 +73,7 @@ def gradients_of_arguments(body: BodyWithFrames, known: Container[VariableNote])
 
 
 def gradients_of_aliases(body: BodyWithFrames) -> Iterator[Gradient]:
-    """Yield the gradients of other names for known values, each from its statement on."""
+    """Yield the gradients of further names for known values, each from the statement that gives the name on."""
     for variable, mark, number in _of_innermost(body):
         for name, file, statement in aliases(body, {place: mark.noted.names[place] for place in mark.places}):
             call = SourceSite((), file, statement.span)
@@ -90,11 +90,11 @@ def _of_innermost(body: BodyWithFrames) -> Iterator[tuple[Any, Mark, int]]:
 
 
 def gradients_asked_for(body: BodyWithFrames) -> dict[VariableNote, list[Made]]:
-    """Note of a value -> the gradients that derivatives with respect to it give."""
+    """Map the note of a value to the gradients that derivatives with respect to it return."""
     found: dict[VariableNote, list[Made]] = {}
     for number, equation in enumerate(body.equations):
         mark = cotangent_of(equation)
-        # What is differentiated itself has another gradient: that of what comes after.
+        # The differentiated argument itself has another gradient, of all that is computed from it.
         is_outermost = body.uses.derived[number][:1] != (False,)
         if mark is not None and not mark.places and is_outermost and is_array(equation.outvars[0]):
             found.setdefault(mark.noted, []).append((equation.outvars[0], number, 0))

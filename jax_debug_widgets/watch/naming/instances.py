@@ -1,4 +1,4 @@
-"""Tell the executions of one statement apart where Python's loops run it several times in one trace."""
+"""Separate the executions of one statement where a Python loop runs it several times in one trace."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jax_debug_widgets.watch.naming.source_sites import SourceSite
 from jax_debug_widgets.watch.naming.variable_types import is_array
 
 _OPERATORS = re.compile(r"[\\/]jax[\\/]_src[\\/]numpy[\\/]array_methods\.py$")
-"""Where JAX says whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: it hangs on whether `h` is traced."""
+"""The file that decides whether `h @ w` is `h.__matmul__(w)` or `w.__rmatmul__(h)`: that depends on whether `h` is traced."""
 
 
 def instances(body: BodyWithFrames, call: SourceSite, members: list[int], *, repeats: bool) -> list[list[int]]:
-    """The equations of each execution of the statement at `call`, in the order in which they were traced.
+    """Return the equations of each execution of the statement at `call`, in the order in which they were traced.
 
     Args:
-      members: its equations, of all executions, in order.
+      members: the statement's equations, of all executions, in order.
       repeats: whether the statement, or a call that leads to it, is in a loop.
     """
     if len(members) < 2 or not repeats:  # noqa: PLR2004 - one equation is of one execution
@@ -47,7 +47,7 @@ def instances(body: BodyWithFrames, call: SourceSite, members: list[int], *, rep
     left, is_looped = 0, False
     for position, (number, signature) in enumerate(zip(members, signatures, strict=True)):
         left -= signature == first
-        if is_looped:  # The statement may call the loop once, and what comes again is the loop's next iteration.
+        if is_looped:  # The statement may call the loop once; then a repeated operation is the loop's next iteration.
             begins = _begins_anew(body, call, parts[-1][-1], number)
         else:
             comes_again = signature == first and left <= 0
@@ -63,7 +63,10 @@ def instances(body: BodyWithFrames, call: SourceSite, members: list[int], *, rep
 
 
 def _by_what_comes_out(body: BodyWithFrames, call: SourceSite, members: list[int]) -> list[list[int]]:
-    """The executions where each asks for tangents and ends with what it gives; empty for other statements."""
+    """Return the executions of a statement that asks for tangents: each ends with the values that it returns.
+
+    Return [] for other statements.
+    """
     if not any(body.levels[number][call.depth].differentiates in PUSHES for number in members):
         return []
     parts: list[list[int]] = []
@@ -78,14 +81,14 @@ def _by_what_comes_out(body: BodyWithFrames, call: SourceSite, members: list[int
 
 
 def _alike(signatures: Sequence[Any]) -> int:
-    """How many equations like the first follow one another directly, each for another pytree leaf."""
+    """Return how many equations like the first one follow directly, each for another pytree leaf."""
     return len(list(takewhile(lambda other: other == signatures[0], signatures)))
 
 
 def _is_next_leaf(body: BodyWithFrames, call: SourceSite, part: Sequence[int], number: int) -> bool:
-    """Whether an equation that comes again is that of another leaf, in what `jax.tree.map` does in one execution.
+    """Whether a repeated equation belongs to another leaf of one `jax.tree.map`.
 
-    It is not if it takes what those before it have made: then a loop hands that on.
+    It does not if it uses a result of the equations before it: then a loop hands that on.
     """
     if not any(level.maps for level in body.levels[number][call.depth :]):
         return False
@@ -94,7 +97,7 @@ def _is_next_leaf(body: BodyWithFrames, call: SourceSite, part: Sequence[int], n
 
 
 def _is_interrupted(body: BodyWithFrames, call: SourceSite, before: int, number: int, *, comprehends: bool) -> bool:
-    """Whether something else was computed in between, or the statement's parts have begun anew."""
+    """Whether something else was computed in between, or another execution has begun to compute its parts."""
     backward = body.passes_from(number, call.depth)
     for between in range(before + 1, number):
         is_put_in = body.is_put_in(between) and not body.is_put_in(number)
@@ -103,25 +106,26 @@ def _is_interrupted(body: BodyWithFrames, call: SourceSite, before: int, number:
             continue
         if not body.is_within(between, call):
             return True
-        # What is within it and not of its whole range is a part, computed before what was computed last.
+        # An equation within the statement's range is a part, which is computed before the statement's last operation.
         if not comprehends and not backward:
             return True
     return False
 
 
 def _begins_anew(body: BodyWithFrames, call: SourceSite, before: int, number: int) -> bool:
-    """Whether an equation is of another execution than the one before it, by the instructions that make them."""
+    """Whether an equation belongs to another execution than the one before it, by the instructions that make them."""
     earlier, later = progress_of(body, call, before), progress_of(body, call, number)
     return earlier.is_behind(later) if body.passes_from(number, call.depth) else later.is_behind(earlier)
 
 
 def _signature(body: BodyWithFrames, number: int) -> Any:
-    """Equal for the same operation of the same line, JAX's own lines included, in different executions."""
+    """Return a key that is equal for the same operation of the same line in different executions, JAX's own lines included."""
     params = body.equations[number].params
-    if runs_program(body.equations[number]):  # Transposed, the first layer's has no gradient of what it was given.
+    # In the transposed program the first layer has no gradient of its input, so other parameters differ.
+    if runs_program(body.equations[number]):
         params = {key: params[key] for key in ("name", "length") if key in params}
     params = {key: value for key, value in params.items() if isinstance(value, int | float | str | tuple)}
-    # What the rule of a derivative computes beside the value is no execution of its own.
+    # The residuals of a derivative rule do not begin another execution.
     is_beside = is_residual(body.equations[number])
     return (*operation_of(body, number), is_beside, repr(sorted(params.items(), key=lambda item: item[0])))
 
@@ -132,7 +136,7 @@ def _is_of_operators(file: str) -> bool:
 
 
 def operation_of(body: BodyWithFrames, number: int) -> Any:
-    """Equal for the same operation of the same line, JAX's own lines included, whatever the types are."""
+    """Return a key that is equal for the same operation of the same line, JAX's own lines included, for all types."""
     equation = body.equations[number]
     traceback = traceback_of(equation.source_info)
     return equation.primitive.name, () if traceback is None else _instructions_of(traceback)

@@ -9,7 +9,7 @@ from jax_debug_widgets._jax.origins.frames import Level
 from jax_debug_widgets.watch.naming.source_sites import Origin, Places, places_of
 
 LOOPS = {"scan": "jaxpr", "while": "body_jaxpr"}
-"""Primitive -> the parameter that holds what it runs in each iteration."""
+"""The primitive of a loop -> the parameter that holds the jaxpr of an iteration."""
 
 
 def loops_among(equations: Sequence[Any]) -> Iterator[tuple[int, Any]]:
@@ -20,12 +20,12 @@ def loops_among(equations: Sequence[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def is_out_of_loop(levels: Sequence[Level], origin: Origin, loops: Sequence[tuple[tuple[str, int], Places]]) -> bool:
-    """Whether frames are of a loop's body: they begin in its function, or in JAX 0.8 with the frames of the loop.
+    """Whether frames belong to a loop's body: they begin in its function, or in JAX 0.8 with the frames of the loop.
 
     Args:
       levels: the frames.
       origin: the function that the equation is in now.
-      loops: for each loop there, file and first line of the function that it runs, and the frames of the loop.
+      loops: for each loop of the body, file and first line of the function that it runs, and the frames of the loop.
     """
     through = [(level.file, level.code_line) for level in levels]
     if origin[:2] not in through:

@@ -1,4 +1,4 @@
-"""A value of a program with its name in the source."""
+"""Define a value of a program with its name in the source."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Role = Literal["value", "gradient"]
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A variable of a program and what it is called.
+    """A variable of a program with its name in the source.
 
     Attributes:
-      variable: of the jaxpr.
+      variable: the jaxpr's variable.
       name: the Python variable, or the expression.
       assigned: whether it is assigned, returned or an argument, as opposed to a part of an expression.
       file, span, function: the range that computes it.
       equation: the number of the equation that makes it, -1 for arguments.
-      primitive: its name; `argument` for arguments.
+      primitive: the name of its primitive; `argument` for arguments.
       stack: JAX's name stack.
-      carried: whether it is a value that the iteration before has made.
-      identities: of a value what tells it from every other of all programs, each of them alone; of a gradient those of the
-        value that it is the gradient of, as far as they are known.
-      is_alias: whether its statement only names what another one has made.
-      outer: the frames around that of its function, where that is called inside of the body.
+      carried: whether the previous iteration made the value.
+      identities: keys of a value, each unique among all programs; of a gradient the keys of its value, as far as they
+        are known.
+      is_alias: whether its statement only gives another name to an existing value.
+      outer: the frames around that of its function, if the function is called inside the body.
     """
 
     variable: Any
@@ -47,5 +47,5 @@ class Named:
 
 
 def label_of(name: str, role: Role) -> str:
-    """The label of a value in a run."""
+    """Return the label of a value in a run."""
     return f"grad/{name}" if role == "gradient" else name

@@ -1,8 +1,8 @@
-"""Find the values of a program that the variables of its source stand for.
+"""Find the values of a program that belong to the variables of its source.
 
-Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations of the
-range on the right of an assignment compute what is assigned: of their results, those that were noted when the function was
-traced (`h = jax.nn.gelu(x @ w)` is a dozen equations), apart from what differentiation computes beside them.
+Each equation knows the range of the source that made it, and the ranges of the calls around it. The equations from the
+right side of an assignment compute the assigned values. Several equations may do so: `h = jax.nn.gelu(x @ w)` is a
+dozen. The notes from the trace decide which results have names; residuals of derivatives have none.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from jax_debug_widgets.watch.syntax.statements import Span, Statement
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A statement of the source as a body runs it.
+    """A statement of the source that a body runs.
 
     Attributes:
-      values: each name with what it is, of all executions.
+      values: each name with its variable, of all executions.
       function: the name of the function that the statement is in.
-      is_run: whether any of its equations is of the forward pass.
+      is_run: whether any of its equations is in the forward pass.
     """
 
     body: BodyWithFrames
@@ -59,13 +59,13 @@ Ranges = set[tuple[str, Span]]
 
 
 def named_values(bound: BodyBindings, wanted: Callable[[str], bool], mingled: Ranges) -> list[Named]:
-    """The values and gradients in a body that have a name in the files that `wanted` tells, in the order they are made.
+    """Return the values and gradients of a body that have names in the wanted files, in the order in which they are made.
 
     Args:
-      mingled: gets the ranges that compute several values, where nothing tells which name each has.
+      mingled: collects the ranges that compute several values whose names are ambiguous.
     """
     body = bound.body
-    if body.around.moved:  # What it computes of a statement is not what that assigns.
+    if body.around.moved:  # These equations do not compute what their statement assigns.
         return []
     taken = list(arguments(bound, wanted))
     found = [
@@ -97,7 +97,10 @@ def _gradient(body: BodyWithFrames, one: Gradient) -> Named:
 
 
 def _aliases(bound: BodyBindings, found: Sequence[Named], wanted: Callable[[str], bool]) -> Iterator[Named]:
-    """Yield the values that statements only give another name. The first is its own for a value that has none in the body."""
+    """Yield the values to which statements only give another name.
+
+    The first such name counts as the value's own if an equation of the body makes the value and it has no other name.
+    """
     body, known = bound.body, {one.variable for one in found}
     for variable, name, file, statement in bound.aliases():
         if not (is_array(variable) and wanted(file)):
@@ -115,7 +118,7 @@ def _aliases(bound: BodyBindings, found: Sequence[Named], wanted: Callable[[str]
 def _asked_for(
     bound: BodyBindings, value: Named, gradients_of: Mapping[VariableNote, Sequence[Made]]
 ) -> Iterator[Named]:
-    """The gradients of a value that derivatives are taken for."""
+    """Yield the gradients that were requested with respect to a value."""
     body = bound.body
     noted = bound.identities(value.variable)
     for variable, number, _ in (made for _, one in noted for made in gradients_of.get(one, ())):
@@ -146,7 +149,7 @@ def _is_run(body: BodyWithFrames, call: SourceSite) -> bool:
 
 
 def _is_mingled(one: Assignment) -> bool:
-    """Whether a statement assigns several names, one has no value yet, and several values are left that it could be."""
+    """Whether a statement assigns several names, one of them has no value yet, and several values are left for it."""
     names = [text for target in one.statement.targets if target.parts for text in texts_of(target)][1:]
     if not one.is_run or all(any(is_part(name, text) for name, _ in one.values) for text in names):
         return False
@@ -156,7 +159,7 @@ def _is_mingled(one: Assignment) -> bool:
 
 
 _Called = tuple[SourceSite, list[int], list[int]]
-"""A place, its equations, and those of the forward pass."""
+"""A place, all its equations, and its equations of the forward pass."""
 
 
 def _calls(body: BodyWithFrames, wanted: Callable[[str], bool]) -> Iterator[_Called]:
@@ -172,13 +175,13 @@ def _takes_next(levels: Sequence[Level]) -> bool:
 
 
 def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable[[Named], bool]) -> list[Named]:
-    """`named`, and every other result of an equation by the expression that made it, and how where several make that.
+    """Return `named` and every other result of an equation, named by its expression, and by its primitive if ambiguous.
 
     Args:
-      is_asked: whether a value is asked for in another way than by its expression; of a file whose names are not wanted
-        the others are called by their primitive.
+      is_asked: whether a value is requested in another way than by its expression. In a file whose names are not
+        wanted, the other values are named by their primitive.
     """
-    # The operand of an identity `named` is the same gradient as its result.
+    # The operand of a naming identity is the same gradient as its result.
     comes_by = [body.equations[one.equation] for one in named if one.role == "gradient"]
     given = [atom for one in comes_by if is_named(one) for atom in one.invars]
     known = {one.variable for one in named} | {atom for atom in given if is_array(atom)}
@@ -198,7 +201,7 @@ def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable
             one = Named(variable, primitive, "value", False, *at)
             if body.wanted(own.file) or is_asked(one):
                 name = body.source(own.file).text(span) or primitive
-                # Of `(h ** 2).mean()` that is the sum, and the division; and what differentiation keeps of it.
+                # `(h ** 2).mean()` has several equations: the sum, the division, and residuals of derivatives.
                 how = [primitive] * (len(primitives[place]) > 1) + ["transposed"] * is_transposed
                 one = replace(one, name=name + (f" ({', '.join(how)})" if how else ""))
             found.append(one)
@@ -207,7 +210,10 @@ def every_value(body: BodyWithFrames, named: Sequence[Named], is_asked: Callable
 
 
 def place_of(body: BodyWithFrames, number: int) -> tuple[Level, bool] | None:
-    """The user's innermost frame of an equation, a library's where there is none, and whether that is a cotangent's."""
+    """Return the user's innermost frame of an equation, else a library's, and whether the equation makes a cotangent.
+
+    Return None if the equation has no frames.
+    """
     levels = body.levels[number]
     if not levels:
         return None
@@ -216,7 +222,10 @@ def place_of(body: BodyWithFrames, number: int) -> tuple[Level, bool] | None:
 
 
 def _identity(body: BodyWithFrames, variable: Any) -> Any:
-    """Equal for one variable of one body; JAX may have one for several loops, which are run by several equations."""
+    """Return a key that is unique for one variable of one body.
+
+    JAX may share a body among loops that different equations run.
+    """
     return id(body.around.equation), variable
 
 
@@ -248,9 +257,9 @@ def _named(bound: BodyBindings, variable: Any, number: int, name: str, one: Assi
 
 
 def _is_repeated(body: BodyWithFrames, members: list[int], call: SourceSite) -> bool:
-    """Whether the way to this place leads through a loop of Python's, or begins in a function that was put in several times."""
+    """Whether a Python loop leads to this place, or its function was inlined several times."""
     levels = body.levels[members[0]][: call.depth]
-    # What a library calls has its name from its loop.
+    # The name of a library's call comes from its loop.
     is_put_in = body.is_put_in(members[0]) and not is_library(body.origin[0])
     return is_put_in or any(level.maps or Span(*level.span) in body.source(level.file).repeated for level in levels)
 

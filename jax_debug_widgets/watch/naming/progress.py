@@ -1,7 +1,8 @@
-"""Find how far a statement's execution has come when it makes an equation, by the instructions of the functions it calls.
+"""Find how far a statement has come when it makes an equation, by the instructions of the functions that it calls.
 
-Outside of loops a function's instructions run in their order, so what lies before the last one is of another execution.
-JAX keeps the instruction and function that made an equation, and not the call of that function.
+Outside of loops a function's instructions run in their order, so an instruction before the last one belongs to another
+execution. JAX records the function and the instruction that made an equation, but not which call of the function it
+was.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jax_debug_widgets.watch.syntax.source import SourceFile
 from jax_debug_widgets.watch.syntax.statements import Span
 
 _ITERATES = re.compile(r"(?<![\w.])(functools\.|itertools\.)?(map|starmap|reduce|accumulate|sum)\(")
-"""The functions that run a function, or an operator, several times without a loop that Python's instructions show."""
+"""Functions that run a function, or an operator, several times without a loop in Python's instructions."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,16 @@ class Progress:
     """The point in the execution of a statement at which an equation is made.
 
     Attributes:
-      way: the instruction of each function of the user's that leads there, outermost first, up to the first loop: of that
-        its beginning.
-      is_looped: whether it is in a loop of what the statement calls, JAX's own functions included.
+      way: the instruction of each user function that leads there, outermost first; the last one may be the beginning of
+        the first loop.
+      is_looped: whether it is in a loop of a function that the statement calls, JAX's own functions included.
     """
 
     way: tuple[tuple[CodeType, int], ...]
     is_looped: bool
 
     def is_behind(self, other: Progress) -> bool:
-        """Whether one execution cannot come to this after it has come to the other."""
+        """Whether one execution cannot reach this point after the other point."""
         for (code, instruction), (other_code, other_instruction) in zip(self.way, other.way, strict=False):
             if code is not other_code:
                 return False
@@ -49,7 +50,7 @@ class Progress:
 
 
 def progress_of(body: BodyWithFrames, call: SourceSite, number: int) -> Progress:
-    """How far the statement at `call` has come where it makes this equation."""
+    """Return how far the statement at `call` has come when it makes this equation."""
     levels = body.levels[number][call.depth :]
     if len(levels) > 1 and levels[1].is_inlined:
         return Progress((), is_looped=True)
@@ -77,7 +78,7 @@ def _iterates(source: SourceFile, span: Span) -> bool:
 
 @cached_by_identity
 def _loop_around(code: CodeType, instruction: int) -> int | None:
-    """The offset at which the outermost loop or comprehension around an instruction begins."""
+    """Return the offset at which the outermost loop or comprehension around an instruction begins; None outside of loops."""
     return min((begin for begin, end in _loops(code) if begin <= instruction <= end), default=None)
 
 
@@ -89,7 +90,8 @@ def _loops(code: CodeType) -> list[tuple[int, int]]:
 def _backward_jumps(code: CodeType) -> Iterator[tuple[int, int]]:
     """Yield where each loop of a function begins and ends, as offsets of instructions.
 
-    What handles exceptions stands behind all else and jumps back to where the function goes on: that is no loop.
+    Exception handlers are placed after all other code and jump back to where the function goes on; these jumps are not
+    loops.
     """
     instructions = list(dis.get_instructions(code))
     heads = {one.offset for one in instructions if one.opname == "FOR_ITER"}

@@ -20,12 +20,12 @@ from jax_debug_widgets.watch.naming.source_sites import Outer, outer_of
 from jax_debug_widgets.watch.naming.variable_types import is_key
 
 _VARIABLE = re.compile(r"[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*")
-"""A variable or a leaf of one, `params['w']`; what is returned is named by its expression."""
+"""A variable or a leaf of one, `params['w']`. Returned values are named by their expression and do not match."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """A call of a function of the user's: where in it one stands, and name -> value of what it has assigned by then."""
+    """A call of a user function: the current place in it, and name -> value of the variables that it has assigned so far."""
 
     file: str
     line: int
@@ -34,7 +34,7 @@ class Scope:
 
 
 class Scopes:
-    """The calls that a body consists of; each has variables of its own."""
+    """The calls that a body consists of, each with its own variables."""
 
     def __init__(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         self._body = body = BodyWithFrames(jaxpr, place, around, _any_file)
@@ -45,7 +45,7 @@ class Scopes:
             self._assigned.setdefault(((), file, _own_name(function)), []).append((name, variable))
         self._given = list(bound.given_to_calls())
         named = [one for one in named_values(bound, _any_file, set()) if one.role == "value"]
-        # What a loop of Python hands on in each of its iterations is there before all of them.
+        # A value that each iteration of a Python loop hands on would seem to exist before all iterations.
         times = Counter((_call_of(one), one.name, tuple(one.span)) for one in named if one.is_alias)
         for one in named:
             is_one_of_several = one.is_alias and times[_call_of(one), one.name, tuple(one.span)] > 1
@@ -53,10 +53,10 @@ class Scopes:
                 self._assigned.setdefault(_call_of(one), []).append((one.name, one.variable))
 
     def at(self, number: int, values: Mapping[Any, Any]) -> list[Scope]:
-        """The calls that equation `number` is in, innermost first; none where it is JAX's own.
+        """Return the calls that equation `number` is in, innermost first; [] for an equation of JAX's own.
 
         Args:
-          values: what has been computed in the body by then, by variable.
+          values: variable -> its value, for all that the body has computed so far.
         """
         levels = self._body.levels[number]
         whole = [depth for depth, level in enumerate(levels) if not level.is_inlined]
@@ -65,13 +65,16 @@ class Scopes:
     def _scope(self, levels: tuple[Level, ...], depth: int, values: Mapping[Any, Any]) -> Scope:
         level = levels[depth]
         assigned = self._assigned.get((outer_of(levels[:depth]), level.file, _own_name(level.function)), ())
-        # They are in the order in which they are made: what is assigned anew comes last.
+        # They are in the order in which they are made: a reassigned name comes last.
         named = [*self._arguments(levels, depth), *assigned]
         variables = {name: values[variable] for name, variable in named if variable in values}
         return Scope(level.file, level.span[0], level.function, variables)
 
     def _arguments(self, levels: tuple[Level, ...], depth: int) -> list[tuple[str, Any]]:
-        """The arguments of one call; without those in which several calls from there (in a loop of Python) differ."""
+        """Return the arguments of one call.
+
+        Arguments that differ between calls from the same place (in a Python loop) are left out.
+        """
         level, around = levels[depth], [(one.file, tuple(one.span)) for one in reversed(levels[:depth])]
         found: dict[str, list[Any]] = {}
         for variable, file, call, name in self._given:
@@ -85,7 +88,7 @@ def _call_of(one: Named) -> tuple[Outer, str, str]:
 
 
 def _own_name(function: str) -> str:
-    """A function's name without those of the functions or classes around it, which not all sources report."""
+    """Return a function's name without those of the functions or classes around it, which not all sources report."""
     return function.rpartition(".")[2]
 
 

@@ -15,16 +15,16 @@ Places = tuple[tuple[str, tuple[int, int, int, int]], ...]
 
 
 Outer = tuple[tuple[str, tuple[int, int, int, int], int], ...]
-"""File, range and, from there on inward, the lines of JAX's."""
+"""For each outer frame its file, its range, and a hash of JAX's own lines from there on inward."""
 
 
 Origin = tuple[str, int, str]
-"""File, first line and name of a function, as its code object has them; empty and 0 where JAX does not say."""
+"""File, first line and name of a function, as its code object has them; empty and 0 if JAX does not report it."""
 
 
 @dataclass(frozen=True)
 class SourceSite:
-    """One place in the source, as reached by one way: the frames around it tell calls of a function apart."""
+    """One place in the source, as reached by one way: the frames around it distinguish calls of a function."""
 
     outer: Outer
     file: str
@@ -32,21 +32,21 @@ class SourceSite:
 
     @property
     def depth(self) -> int:
-        """How many frames are around the place."""
+        """Return how many frames are around the place."""
         return len(self.outer)
 
 
 def outer_of(levels: Iterable[Level]) -> Outer:
-    """The frames around a call, as `SourceSite` has them."""
+    """Return the frames around a call, as `SourceSite` has them."""
     return tuple((level.file, level.span, level.through) for level in levels)
 
 
 def places_of(levels: Iterable[Level]) -> Places:
-    """File and range of each frame."""
+    """Return file and range of each frame."""
     return tuple((level.file, level.span) for level in levels)
 
 
 def origin_of(jaxpr: Any) -> Origin:
-    """The function that a jaxpr is the program of."""
+    """Return the function that a jaxpr was traced from."""
     about = jaxpr.debug_info
     return about.func_filename or "", about.func_lineno or 0, about.func_name or ""

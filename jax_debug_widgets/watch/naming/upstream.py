@@ -1,4 +1,4 @@
-"""Find which watched values of a body each value is computed from: its NaN can come only from these."""
+"""Find the watched values of a body that each value is computed from: its NaN can come only from these."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Upstream:
 
     Attributes:
       body: a number for the body.
-      position: the value's among those that are watched there.
-      sources: the positions of those that it is computed from, itself included, as the bits of a number.
+      position: the value's position among the watched values of the body.
+      sources: the positions of the values that it is computed from, itself included, as the bits of an integer.
     """
 
     body: int
@@ -22,12 +22,12 @@ class Upstream:
     sources: int
 
     def may_come_from(self, other: Upstream) -> bool:
-        """Whether the value is computed from another one; for values of other bodies this is unknown."""
+        """Whether the value may be computed from another one. For values of other bodies this is unknown."""
         return self.body != other.body or bool(self.sources >> other.position & 1)
 
 
 def upstream(jaxpr: Any, variables: Sequence[Any], body: int) -> list[Upstream]:
-    """For each of the variables of a program (a `Jaxpr`) what it is computed from; a loop's results from all it is given."""
+    """Return for each variable of a `Jaxpr` what it is computed from; a loop's results depend on all its operands."""
     own: dict[Any, int] = {}
     for position, variable in enumerate(variables):
         own[variable] = own.get(variable, 0) | 1 << position
@@ -35,7 +35,7 @@ def upstream(jaxpr: Any, variables: Sequence[Any], body: int) -> list[Upstream]:
     for equation in jaxpr.eqns:
         given = 0
         for operand in equation.invars:
-            if not hasattr(operand, "val"):  # A literal has one.
+            if not hasattr(operand, "val"):  # Literals have `val`.
                 given |= sources.get(operand, 0)
         for variable in equation.outvars:
             sources[variable] = given | own.get(variable, 0)

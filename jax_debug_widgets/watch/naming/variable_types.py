@@ -9,12 +9,12 @@ from jax.extend import core as jax_core
 
 
 def type_of(variable: Any) -> tuple[Any, Any]:
-    """The shape and dtype of a variable."""
+    """Return the shape and dtype of a variable."""
     return variable.aval.shape, variable.aval.dtype
 
 
 def is_array(variable: Any) -> bool:
-    """Whether a variable has numbers that statistics can be taken of."""
+    """Whether a variable has numbers from which statistics can be computed."""
     aval: Any = getattr(variable, "aval", None)
     dtype = getattr(aval, "dtype", None)
     if isinstance(variable, jax_core.Literal) or dtype is None or not hasattr(aval, "shape"):
@@ -23,7 +23,7 @@ def is_array(variable: Any) -> bool:
 
 
 def is_key(variable: Any) -> bool:
-    """Whether a variable is a typed PRNG key, or an array of such."""
+    """Whether a variable is a typed PRNG key, or an array of keys."""
     dtype = getattr(getattr(variable, "aval", None), "dtype", None)
     return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 

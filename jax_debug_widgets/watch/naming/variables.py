@@ -17,7 +17,7 @@ from jax_debug_widgets.watch.naming.variable_types import is_key
 
 
 def names_of_variables(jaxpr: Any, place: Place, around: BodyContext, uses: VariableUses) -> dict[Any, str]:
-    """Variable -> its name in the user's files, `grad/h` for the gradient of `h`; the first where it has several."""
+    """Map each variable to its name in the user's files, `grad/h` for the gradient of `h`; the first name if it has several."""
     bound = BodyBindings(BodyWithFrames(jaxpr, place, around, _is_of_user, uses))
     found = {one.variable: one.name for one in arguments(bound, _is_of_user, is_key)}
     named = named_values(bound, _is_of_user, set())

@@ -1,4 +1,4 @@
-"""Operations on arrays, element by element, as a compiled function of ours runs them. `chaining` says what for."""
+"""Describe elementwise operations on arrays, which a compiled function of ours evaluates; see `recompute_plan`."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from jax import lax
 from jax.extend import core as jax_core
 
 LOAD, SPREAD, FILL = "load", "spread", "fill"
-"""The operations that take in an operand: a part of an array, of a smaller one that is broadcast, a single number."""
+"""The operations that read an operand: a whole array, a smaller array that is broadcast, a single number."""
 
 OPERATIONS = (LOAD, SPREAD, FILL, "add", "sub", "mul", "div", "max", "min", "sqrt")
-"""The operations of `native`, by number; few, because each takes long to compile there. Those after `fill` are JAX's."""
+"""The operations of `native`, by number; few, because each takes long to compile. Those after `fill` are JAX's own."""
 
 EQUATIONS = frozenset({
     "abs", "add", "add_any", "broadcast_in_dim", "div", "integer_pow", "max", "min", "mul", "neg", "rsqrt", "sqrt", "square",
     "sub",
 })  # fmt: skip
-"""The primitives that can be written with them."""
+"""The primitives that can be expressed with these operations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Operations on arrays of one size, of whose operands and results some are watched.
+    """Operations on arrays of one size; some of their operands and results are watched.
 
     Attributes:
-      sources: the variables that it begins with: float32 arrays of this size, smaller ones, and single numbers.
+      sources: the variables that it reads: float32 arrays of this size, smaller arrays, and single numbers.
       watched: the variables whose statistics it takes, in the order of their results.
       numbers: float32[m], the literals among its operands.
-      code: int32[n, 5]: for each operation its number in `OPERATIONS`, its two operands, its result, and which of `watched`
-        that is, or -1. Operands and results are registers; few are needed. But what takes in an operand says
-        which: 0 for `numbers`, then the sources; then `spread` says how often it repeats each element (and all of them as
-        often as they go into the size), `fill` which element it takes. `sqrt` has its operand twice.
-      size: of the arrays.
+      code: int32[n, 5]: for each operation its number in `OPERATIONS`, its two operands, its result, and the index of
+        the result in `watched`, or -1. Operands and results are registers. For `load`, `spread` and `fill` the first
+        operand is the number of an array instead: 0 for `numbers`, then the sources. The second operand is how often
+        `spread` repeats each element (it then tiles the result up to `size`), or the element that `fill` takes. `sqrt`
+        has its operand twice.
+      size: the number of elements of each array.
     """
 
     sources: tuple[Any, ...]
@@ -46,7 +47,10 @@ class Chain:
     size: int
 
     def evaluate(self, *arrays: Any) -> list[Any]:
-        """Compute the watched values, flat, with JAX from the numbers and the sources: for machines without `native`."""
+        """Compute the watched values, as flat arrays, with JAX from the numbers and the sources.
+
+        This is for machines without `native`.
+        """
         registers: dict[int, Any] = {}
         results: dict[int, Any] = {}
         for number, a, b, out, watched in self.code.tolist():
@@ -70,8 +74,8 @@ class ChainOperand:
 
     Attributes:
       origin: the variable or literal that has the elements.
-      order: in which way they are in another order than there.
-      repeated: how often `spread` repeats each; 0 if it is not broadcast.
+      order: the transposes between the origin and the operand; () if the elements are in the same order.
+      repeated: how often `spread` repeats each element; 0 if the origin is not broadcast.
     """
 
     origin: Any
@@ -98,12 +102,12 @@ class Step:
 
     @property
     def result(self) -> Any:
-        """Its variable."""
+        """Return the variable that the equation makes."""
         return self.equation.outvars[0]
 
 
 def written(steps: Sequence[Step], watched: Sequence[Any]) -> Chain:
-    """The chain of these steps."""
+    """Return the chain of these steps."""
     writer = _Writer()
     for step in steps:
         writer.write(step)
@@ -114,10 +118,10 @@ def written(steps: Sequence[Step], watched: Sequence[Any]) -> Chain:
 
 
 class _Writer:
-    """Writes a chain, each result in a place of its own.
+    """Writes a chain; each result has a row of its own.
 
     Attributes:
-      rows: operation and operands, see `Chain.code`; those that are registers there are the numbers of rows here.
+      rows: operation and operands as in `Chain.code`, with the numbers of rows instead of registers.
     """
 
     def __init__(self) -> None:
@@ -127,7 +131,7 @@ class _Writer:
         self._results: dict[Any, int] = {}
 
     def write(self, step: Step) -> None:
-        """Compute an equation."""
+        """Write the operations of an equation."""
         if step.equation.primitive.name == "broadcast_in_dim":
             self._results[step.result] = self._take_in(step.operands[0])
         else:
@@ -147,7 +151,7 @@ class _Writer:
         return self._add("add" if name == "add_any" else name, x, *others)
 
     def _power(self, x: int, power: int) -> int:
-        """Multiplied in JAX's order."""
+        """Multiply in the order in which JAX computes powers."""
         result = None
         while power:
             if power & 1:
@@ -158,7 +162,7 @@ class _Writer:
         return result
 
     def result_of(self, operand: ChainOperand) -> int:
-        """The row that computes it, or takes it in."""
+        """Return the row that computes or reads the operand."""
         if not operand.is_variable:
             return self._number(operand.origin.val)
         key = (operand.origin, operand.repeated) if operand.repeated else operand.origin
@@ -176,7 +180,7 @@ class _Writer:
         return self._add(FILL, 0, self.numbers.setdefault(number, len(self.numbers)))
 
     def _take_in(self, operand: ChainOperand) -> int:
-        """In a row of its own: a broadcast result may be watched beside another of the same operand."""
+        """Read the operand into a new row: two broadcast results of one operand may both be watched."""
         if not operand.is_variable:
             return self._fill(_bits(operand.origin.val))
         source = 1 + self.sources.setdefault(operand.origin, len(self.sources))
@@ -190,12 +194,12 @@ class _Writer:
 
 
 def _bits(value: Any) -> bytes:
-    """A key for a number by its bits: minus zero is not zero, and NaN equals itself."""
+    """Return a key for a number by its float32 bits: minus zero differs from zero, and NaN equals itself."""
     return np.float32(value).tobytes()
 
 
 def _in_registers(rows: Sequence[tuple[str, int, int]], row_of: Mapping[int, int]) -> np.ndarray:
-    """The code with each result in a register that is free: so few that all stay in the cache."""
+    """Return the code with each result in a free register: the registers are so few that all stay in the cache."""
     operands = [() if name in (LOAD, SPREAD, FILL) else (a, b) for name, a, b in rows]
     last = {one: number for number, used in enumerate(operands) for one in used}
     free: list[int] = []
@@ -205,6 +209,6 @@ def _in_registers(rows: Sequence[tuple[str, int, int]], row_of: Mapping[int, int
         where.append(free.pop() if free else max(where, default=-1) + 1)
         used = [where[one] for one in operands[number]] or [a, b]
         code[number] = OPERATIONS.index(name), *used, where[number], row_of.get(number, -1)
-        # Only now: what replaces an operand cannot be computed by vector instructions.
+        # Free them only now: vector instructions cannot compute an operation whose result replaces an operand.
         free += [where[one] for one in {*operands[number], number} if last.get(one, number) == number]
     return code

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import jax
 
 MAX_ELEMENTS = 1 << 16
-"""Elements of one value that leave the device: a picture of 256 x 256."""
+"""The most elements of one value that leave the device: a picture of 256 x 256."""
 
 _BYTES = 4
-"""What the statistic of a single number has."""
+"""The bytes of a single number's statistic."""
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The stride along each axis, so that at most `MAX_ELEMENTS` are taken: the longest axes give most."""
+    """Return the stride along each axis at which at most `MAX_ELEMENTS` are taken: the longest axes are strided first."""
     taken = [1] * len(shape)
     while _size(shape, taken) > MAX_ELEMENTS:
         lengths = [-(-size // stride) for size, stride in zip(shape, taken, strict=True)]
@@ -25,7 +25,7 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def sample_words(shape: tuple[int, ...]) -> str:
-    """What is taken of a value of this shape: `every 2nd along axis 0`; empty if it is taken whole."""
+    """Return the words for what is taken of a value of this shape: `every 2nd along axis 0`; empty if it is taken whole."""
     taken = [(axis, stride) for axis, stride in enumerate(strides(shape)) if stride > 1]
     return " and ".join(f"every {_ordinal(stride)} along axis {axis}" for axis, stride in taken)
 
@@ -37,7 +37,7 @@ def _ordinal(power: int) -> str:
 
 
 def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the sample that is taken of a value of this shape; () for a single number."""
+    """Return the shape of the sample that is taken of a value of this shape; () for a single number."""
     return (
         ()
         if math.prod(shape) == 1
@@ -46,17 +46,17 @@ def whole_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_taken_whole(aval: Any) -> bool:
-    """Whether a value is taken whole where that is wanted: its statistics do not have all of it, as of a float32 scalar."""
+    """Whether a value is taken whole on request: not if its statistic already has all of it, as of a float32 scalar."""
     return aval.size > 1 or is_wide(aval)
 
 
 def is_wide(aval: Any) -> bool:
-    """Whether a value is a single number of more bits than its statistic has: a float64, an int64, a complex number."""
+    """Whether a value is a single number with more bits than its statistic: a float64, an int64, a complex number."""
     return aval.size == 1 and aval.dtype.itemsize > _BYTES
 
 
 def sampled(array: jax.Array) -> Any:
-    """The value, or every n-th row and column of it."""
+    """Return the value, or every n-th row and column of it."""
     if array.size == 1:
         return array.reshape(())
     taken = strides(array.shape)

@@ -1,12 +1,12 @@
-"""Plan which watched values are computed again, element by element, from others instead of being read.
+"""Plan which watched values are recomputed, element by element, from others instead of being read.
 
-XLA computes such values inside its kernels and never writes them. To read one would make XLA write it, by a kernel of its
-own: that breaks the program's fusions, is most of what watching costs, to run and to compile, and changes last bits: a product
-that is written is rounded before it is added to something. So the arrays that they are made of are read, and `native` makes them
-again, some hundred elements at a time, and takes their statistics while they are in the processor's first cache. The program's
-own kernels stay as they are.
+XLA computes such values inside its kernels and never writes them. Reading one makes XLA write it with a further kernel:
+that breaks the program's fusions, and is most of the cost of watching, at run time and at compile time. It also changes last
+bits: a product that is written is rounded before XLA adds something to it. So the operands of these values are read instead.
+`native` recomputes the values, some hundred elements at a time, and computes their statistics while they are in the processor's
+first cache. The program's own kernels stay as they are.
 
-Each operation is rounded as if it stood alone: as in the un-jitted program, and in XLA's, except where that contracts a
+Each operation is rounded separately, as in the un-jitted program. XLA rounds the same way, except where it contracts a
 product and a sum.
 """
 
@@ -25,30 +25,30 @@ from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, ChainOper
 _SAME_ELEMENTS = frozenset(
     {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
 )
-"""The primitives that only show the same elements in another way; all but `transpose` in the same order."""
+"""The primitives that only rearrange the same elements; all but `transpose` keep their order."""
 
 _WRITTEN = frozenset({
     "argmax", "argmin", "conv_general_dilated", "cumlogsumexp", "cummax", "cumprod", "cumsum", "dot_general", "fft", "gather",
     "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "scan", "scatter", "scatter-add", "sort", "while",
 })  # fmt: skip
-"""The primitives that XLA computes in kernels that no others are fused into: their results are in memory anyway."""
+"""The primitives whose results XLA writes to memory anyway: it fuses no other operations into their kernels."""
 
 _READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
-"""And whose operands are."""
+"""The primitives whose operands XLA writes to memory."""
 
 _APART = frozenset(
     "cbrt convert_element_type cos cosh erf erf_inv erfc exp exp2 expm1 log log1p logistic pow select_n sin sinh tan tanh".split()
 )
-"""The primitives whose results XLA contracts with no product or sum (`a * b + c` rounded once). To write them changes no bit."""
+"""The primitives whose results XLA contracts with no product or sum (`a * b + c`, rounded once). Writing them changes no bit."""
 
 _POWERS = range(2, 9)
-"""The powers that are worth multiplying out."""
+"""The powers that are expanded into multiplications."""
 
 
 def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
-    """Chains that take the statistics of some of the variables `wanted`; the others have to be read as they are.
+    """Return chains that compute the statistics of some of the variables `wanted`; the others have to be read.
 
-    Values that are made of each other are in one chain, which runs when all that it begins with is there.
+    Values that are computed from each other are in one chain, which runs when all its sources are computed.
     """
     wanted = list(dict.fromkeys(wanted))
     made = _made(jaxpr, set(wanted))
@@ -72,9 +72,9 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
         ends -= together.keys()
         made_again = {one for one in wanted if together.get(one) is group}
         if len(ends.difference(wanted)) > 2 * len(made_again):
-            continue  # To read all of them costs more than to make XLA write what is wanted.
+            continue  # Reading all operands costs more than to make XLA write the wanted values.
         taken_in = made_again | (ends - taken)
-        # As they are wanted: what one chain makes is the table then, see `stacked`.
+        # Keep the order of `wanted`: if there is only one chain its result is the table, see `stacked`.
         watched = [one for one in wanted if one in taken_in]
         taken.update(watched)
         chains.append(written(steps, watched))
@@ -82,9 +82,9 @@ def chains_of(jaxpr: Any, wanted: Sequence[Any]) -> list[Chain]:
 
 
 def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
-    """The variables that can be computed from others that are in memory or read anyway.
+    """Return the variables that can be computed from others that are in memory or are read anyway, each with its step.
 
-    Without those that are in memory themselves: they need not be made again.
+    Variables that are in memory themselves are left out.
     """
     folded = folded_transposes(jaxpr)
     in_memory = _in_memory(jaxpr, folded)
@@ -101,7 +101,7 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
             one.origin in in_memory or one.origin in wanted or one.origin in made or one.origin in apart
             for one in arrays
         )
-        # In another order than it shows, if all its operands are: but nothing is broadcast to that.
+        # If all operands have the same other order, the result has it too; but nothing can be broadcast to it.
         orders = [*dict.fromkeys(one.order for one in arrays)]
         if all(known) and len(orders) <= 1 and not (any(orders) and any(one.repeated for one in arrays)):
             result = equation.outvars[0]
@@ -111,9 +111,10 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
 
 
 def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
-    """Matrix product -> its transpose, where nothing else uses it: XLA multiplies the other way round and writes that.
+    """Map each matrix product to its transpose, if nothing else uses it: XLA then computes and writes only the transpose.
 
-    JAX has the gradient of each weight so. Who reads the product itself makes XLA write both, and transpose by a kernel.
+    JAX computes the gradient of each weight like this. Reading the product itself makes XLA write both, with a further
+    kernel for the transpose.
     """
     uses = Counter(id(atom) for equation in jaxpr.eqns for atom in equation.invars)
     uses.update(id(atom) for atom in jaxpr.outvars)
@@ -127,7 +128,7 @@ def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
 
 
 def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
-    """The variables that XLA writes, whoever reads them."""
+    """Return the variables that XLA writes even if they are not read for statistics."""
     shown: dict[Any, ChainOperand] = {}
 
     def origins(atoms: Iterable[Any]) -> set[Any]:
@@ -138,13 +139,13 @@ def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
         _show(equation, shown, folded)
         name = equation.primitive.name
         written.update(equation.outvars if name in _WRITTEN else (), origins(equation.invars) if name in _READ else ())
-        if _can_do(equation):  # What is broadcast is small: to write it costs little.
+        if _can_do(equation):  # A broadcast operand is small, so writing it costs little.
             written |= origins(one for one in equation.invars if _repeats(one, equation))
     return written | origins(jaxpr.outvars)
 
 
 def _show(equation: Any, shown: dict[Any, ChainOperand], folded: Mapping[Any, Any]) -> None:
-    """Note what the result of an equation shows of another variable, if it does no more."""
+    """Note that the result of an equation has the elements of another variable, if the equation only rearranges them."""
     if shows_all(equation) and equation.outvars[0] not in folded.values():
         operand = _shown(equation.invars[0], shown)
         if equation.primitive.name == "transpose":
@@ -185,9 +186,9 @@ def _is_float(atom: Any) -> bool:
 
 
 def _repeats(operand: Any, equation: Any) -> int:
-    """How often each element of an operand is repeated where it is broadcast to the result, as `spread` does it.
+    """Return how often `spread` repeats each element of an operand that is broadcast to the result.
 
-    0 if it is not, -1 if it is in another way.
+    Return 0 if it is not broadcast, -1 if it is broadcast in a way that `spread` cannot do.
     """
     shape, size = equation.outvars[0].aval.shape, operand.aval.size
     if size in (1, math.prod(shape)):
@@ -201,7 +202,7 @@ def _repeats(operand: Any, equation: Any) -> int:
 
 
 def _join(variable: Any, step: Step, together: dict[Any, list[Any]]) -> None:
-    """Put a variable into the group of those that it is made of, which becomes one."""
+    """Add a variable to the group of the variables that it is computed from, and merge their groups."""
     made_of = (together.get(one.origin) for one in step.operands if one.is_variable and not one.repeated)
     groups = {id(group): group for group in made_of if group is not None}
     largest = max(groups.values(), key=len, default=[])

@@ -32,27 +32,27 @@ from jax_debug_widgets.watch.statistics.layout import (
 from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
 
 _MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std", "value")}}
-"""How statistics of parts become that of the whole, where they are not added up, as counts are."""
+"""How statistics of parts are merged into that of the whole; the other statistics are counts and are added."""
 
 _TOGETHER = 1 << 24
-"""The most elements of arrays that one group has: where one of them is odd (see `SMALL`), all are kept and read together."""
+"""The most elements of the arrays in one group: if one of them is odd (see `SMALL`), all are kept and read together."""
 
 _ROW = 1024
-"""Elements of a row there, so that arrays of any sizes make one table."""
+"""The number of elements in a row of the table of a group, so that arrays of any sizes make one table."""
 
 _SCALES = 2.0**-126, 2.0**126
-"""The least and the largest divisor: XLA multiplies with the reciprocal, which must not be flushed to zero."""
+"""The least and the largest divisor: XLA multiplies by the reciprocal, which must not be flushed to zero."""
 
 
 def names_of(aval: Any) -> tuple[str, ...]:
-    """The names of the statistics of a value of this type."""
+    """Return the names of the statistics of a value of this type."""
     return SCALAR if aval.size == 1 else STATISTICS
 
 
 def merges_of(values: Sequence[str]) -> tuple[str, ...]:
-    """For each of the values of a site how those of its lanes, or devices, become that of all; empty for what is no number.
+    """Return for each value of a site how the values of its lanes, or devices, are merged; "" for values that are not numbers.
 
-    `norm` is the root of the sum of squares, `sum` the sum; others have the name of the statistic.
+    `norm` is the root of the sum of squares, `sum` the sum; the others are names of statistics.
     """
     return tuple(_merge_of(name) if at == 0 or name != SCALAR[0] else "" for at, name in enumerate(values))
 
@@ -63,9 +63,9 @@ def _merge_of(name: str) -> str:
 
 
 def origins(jaxpr: Any) -> dict[Any, Any]:
-    """Variable -> another one of the body with the same statistics, which XLA writes rather than this one.
+    """Map a variable to another one of the body with the same statistics that XLA more likely writes to memory.
 
-    What only shows another in another way XLA may never make, and to read it would make it do so.
+    XLA may never write a variable that only rearranges another one; reading it would make XLA write it.
     """
     folded = folded_transposes(jaxpr)
     found = dict(folded)
@@ -88,15 +88,16 @@ def _only_widens(equation: Any) -> bool:
 def stacked(
     arrays: Sequence[jax.Array], rows: Sequence[int] | None = None, chains: Sequence[ChainOf] = ()
 ) -> jax.Array:
-    """float32[n, k]: a row of `STATISTICS` for each array, or for what `rows` names.
+    """Return float32[n, k]: a row of `STATISTICS` for each array, or for each number in `rows`.
 
-    A row of a single number begins with the number, see `dtype_of`. The statistics of complex numbers are those of their
-    magnitudes. On a CPU each array is read once, by `native`, which also makes the table: XLA would
-    compile a kernel for that, and a large one. Where XLA computes it, in six passes, what is left of them is put together
-    for all: small operations cost more by their number than by their size, to run and to compile.
+    The row of a single number begins with the number, see `dtype_of`. The statistics of complex numbers are those of
+    their magnitudes. On a CPU `native` reads each array once and also makes the table, for which XLA would compile a
+    large kernel. XLA itself takes six passes over each array. The small operations after them are combined for all
+    arrays, because their number costs more than their size, at run time and at compile time.
 
     Args:
-      chains: what is made of the arrays; `rows` names what they watch by the numbers after those of the arrays.
+      chains: chains that read some of the arrays. In `rows`, the numbers after those of the arrays are the values that
+        the chains watch.
     """
     rows = range(len(arrays)) if rows is None else rows
     if cuda_target() and not chains:
@@ -105,7 +106,7 @@ def stacked(
 
 
 def _by_cuda(arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
-    """As `stacked`, by one custom call for all arrays where the program runs on a GPU that has them whole."""
+    """As `stacked`, by one custom call for all arrays where the program runs on a GPU that holds whole arrays."""
     wanted = sorted(set(rows))
     order = np.array([wanted.index(row) for row in rows], np.int32)
     read = [array if (array := arrays[number]).dtype.name in GPU_TYPES else _in_float_bits(array) for number in wanted]
@@ -121,7 +122,7 @@ def _by_cuda(arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
 
 
 def _in_groups(arrays: Sequence[jax.Array], rows: Sequence[int], chains: Sequence[ChainOf]) -> jax.Array:
-    """As `stacked`, of some arrays at a time, by `native` or XLA."""
+    """As `stacked`, computed group by group, by `native` or XLA."""
     sizes = [array.size for array in arrays]
     wanted = sorted({number for number in rows if number < len(arrays)})
     found = {number: _in_float_bits(arrays[number]).reshape(1) for number in wanted if sizes[number] == 1}
@@ -139,7 +140,7 @@ def _in_groups(arrays: Sequence[jax.Array], rows: Sequence[int], chains: Sequenc
     place = {number: place for place, number in enumerate(numbers)}
     order = np.array([place[row] for row in rows], np.int32)
     if len(pieces) == 1 and np.array_equal(order, np.arange(pieces[0].size // width)):
-        return pieces[0].reshape(-1, width)  # It is the table.
+        return pieces[0].reshape(-1, width)  # The only piece is the table.
     target = TABLE if native_target() else None
 
     def by_xla(_order: jax.Array, *pieces: jax.Array) -> list[jax.Array]:
@@ -149,11 +150,11 @@ def _in_groups(arrays: Sequence[jax.Array], rows: Sequence[int], chains: Sequenc
 
 
 ChainOf = tuple[Chain, Sequence[int]]
-"""A chain, and which arrays it begins with."""
+"""A chain, and the indices of the arrays that it reads."""
 
 
 def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
-    """float32[n, k]: a row of `STATISTICS` for each value that a chain watches."""
+    """Return float32[n, k]: a row of `STATISTICS` for each value that a chain watches."""
 
     def by_xla(_code: Any, _size: Any, *operands: jax.Array) -> list[jax.Array]:
         return [jnp.stack(_by_xla(*chain.evaluate(*operands)))]
@@ -164,7 +165,7 @@ def _of_chain(chain: Chain, sources: Sequence[jax.Array]) -> jax.Array:
 
 
 def _table_by_xla(width: int, rows: np.ndarray, pieces: Sequence[jax.Array]) -> jax.Array:
-    """float32[n, width], see `TABLE`."""
+    """Return float32[n, width], see `TABLE`."""
     longer = [number for number, piece in enumerate(pieces) if piece.size > 1]
     single = [number for number, piece in enumerate(pieces) if piece.size == 1]
     columns = [pieces[number].reshape(-1, width).T for number in longer]
@@ -190,7 +191,7 @@ def _groups(numbers: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]
 
 
 def dtype_of(aval: Any) -> np.dtype[Any]:
-    """The type of what a row of the table holds of a value: its bits are those of the integer where float32 has too few."""
+    """Return the dtype of a value's entries in the table: 32-bit integer scalars keep their bits, all else is float32."""
     is_exact = aval.size == 1 and aval.dtype in (np.int32, np.uint32)
     return np.dtype(aval.dtype if is_exact else np.float32)
 
@@ -202,25 +203,25 @@ def _in_float_bits(number: jax.Array) -> jax.Array:
 
 
 def as_float(array: jax.Array) -> jax.Array:
-    """float32 of the same shape; of complex numbers their magnitude. What it cannot hold is its largest or least."""
+    """Return float32 of the same shape; the magnitude of complex numbers. Numbers out of range become the nearest float32."""
     is_infinite = None
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
         array, is_infinite = jnp.abs(array), jnp.isinf(array)
     elif array.dtype == np.float64:
         is_infinite = jnp.isinf(array)
     held = array if is_infinite is None else jnp.where(is_infinite, array, _held(array))
-    if array.dtype == np.float64:  # Small, and not zero.
+    if array.dtype == np.float64:  # Numbers that are not zero stay so.
         held = jnp.where((array != 0) & (jnp.abs(array) < LEAST), jnp.copysign(LEAST, array), held)
     return held.astype(jnp.float32)
 
 
 def _held(number: jax.Array) -> jax.Array:
-    """The number clipped to float32: one that is too large is not infinite."""
+    """Return the number clipped to float32's range: a large finite number must not become infinite."""
     return jnp.clip(number, -LARGEST, LARGEST)
 
 
 def native_target() -> str | None:
-    """The custom call that computes statistics; None without Numba, or with one that does not work here, and a warning."""
+    """Return the custom call that computes statistics; None without Numba, or, with a warning, if Numba does not work here."""
     if not importable(
         "jax_debug_widgets.watch.statistics.native", "XLA computes the statistics of watched values, which costs more"
     ):
@@ -231,9 +232,9 @@ def native_target() -> str | None:
 
 
 def cuda_target() -> str | None:
-    """The custom call that computes statistics on a GPU; None where the default device is none of CUDA's.
+    """Return the custom call that computes statistics on a GPU; None if the default device is not a CUDA device.
 
-    None, too, where something that it needs is missing; then a warning says what.
+    Return None too, with a warning, if something that it needs is missing.
     """
     if jax.default_backend() != "gpu" or "cuda" not in jax.local_devices()[0].client.platform_version:
         return None
@@ -242,23 +243,23 @@ def cuda_target() -> str | None:
 
 
 def _by_xla(*arrays: jax.Array) -> list[jax.Array]:
-    """A row of `STATISTICS` for each array."""
+    """Return a row of `STATISTICS` for each array."""
     parts = jnp.stack([part for each in zip(*map(_passes, arrays), strict=True) for part in each])
     parts = parts.reshape(-1, len(arrays))
     low, high, _, spread, squares, _ = parts
     largest = jnp.maximum(high, -low)
     is_plain = jnp.isfinite(squares + spread) & ((largest > SMALL) | (largest == 0))
-    # Nearly always this holds of all, and then the passes are enough.
+    # If no array is odd, which is usual, the passes are enough.
     table = lax.cond(is_plain.all(), _of_finite, _of_any, parts, arrays)
     return list(table.T)
 
 
 @jax.jit
 def _passes(x: jax.Array) -> tuple[jax.Array, ...]:
-    """Jitted for the sake of JAX's caches: arrays of one shape are traced and lowered once.
+    """Reduce an array in six passes. Jitted so that JAX traces and lowers arrays of one shape once.
 
-    Each is one whole reduction by one operation, for which XLA's CPU backend has kernels; what it compiles itself (of
-    several results at once, of comparisons, of columns) is not vectorised, or more to compile than to run.
+    Each pass is a full reduction by one operation, for which XLA's CPU backend has kernels. Other reductions (to
+    several results, of comparisons, of columns) it does not vectorise, or they cost more to compile than to run.
     """
     low, high = x.min(), x.max()
     away = x - _middle(low, high)
@@ -274,9 +275,9 @@ def _of_finite(parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
-    """float32[k, n]: a column of `STATISTICS` for each array, where some arrays are odd, see `SMALL`.
+    """Return float32[k, n]: a column of `STATISTICS` for each array, where some arrays are odd, see `SMALL`.
 
-    All arrays become rows of one table, filled up with NaN: a computation of its own for each takes long to compile.
+    All arrays become rows of one table, padded with NaN: a separate computation for each array takes long to compile.
     """
     lengths = [-(-array.size // _ROW) for array in arrays]
     filling = np.array([rows * _ROW - array.size for rows, array in zip(lengths, arrays, strict=True)], np.float32)
@@ -288,7 +289,7 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
     is_mine = lax.broadcasted_iota(jnp.int32, (len(arrays), len(owner)), 0) == owner[None].astype(np.int32)
 
     def folded(columns: Sequence[jax.Array], combine: Callable[..., jax.Array], neutral: float) -> Sequence[jax.Array]:
-        """float32[n] of what each array has in its rows of these columns."""
+        """Return float32[n] for each result: these columns reduced over the rows of each array."""
         rows = _folded(columns, combine, neutral)
         return _folded([jnp.where(is_mine, row[None], neutral) for row in rows], combine, neutral)
 
@@ -312,7 +313,7 @@ def _of_any(_parts: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def of_rows(table: jax.Array) -> jax.Array:
-    """float32[n, k]: a row of `STATISTICS` for each row of float32[n, m]."""
+    """Return float32[n, k]: a row of `STATISTICS` for each row of float32[n, m]."""
     finite = jnp.isfinite(table)
     low, high = jnp.where(finite, table, jnp.inf).min(1), jnp.where(finite, table, -jnp.inf).max(1)
     scale = jnp.clip(jnp.maximum(high, -low), *_SCALES)
@@ -344,11 +345,14 @@ def _sizes(arrays: Sequence[jax.Array]) -> jax.Array:
 
 
 def _middle(low: jax.Array, high: jax.Array) -> jax.Array:
-    """The middle, with which elements are compared: squares of numbers far from zero keep no digits of how they differ."""
+    """Return the middle of the range.
+
+    It is subtracted before squaring: squares of numbers far from zero lose their differences.
+    """
     return low * 0.5 + high * 0.5
 
 
 def _moments(total: jax.Array, spread: jax.Array, count: Any) -> tuple[jax.Array, jax.Array]:
-    """Mean and standard deviation of numbers, given their sum and the sum of their squares."""
+    """Return mean and standard deviation of numbers, given their sum and the sum of their squares."""
     mean = total / count
     return mean, jnp.sqrt(jnp.maximum(spread / count - mean * mean, 0))

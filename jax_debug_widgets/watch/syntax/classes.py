@@ -11,13 +11,13 @@ import sys
 from typing import Any
 
 Fields = tuple[tuple[str, tuple[str, ...]], ...]
-"""The name of a class in the source, `shapes.Box`, with the fields that its arguments are, in order."""
+"""The name of a class as the source writes it, `shapes.Box`, with the fields that its arguments become, in order."""
 
 _CALLED = re.compile(r"(?<![\w.])(?:\w+\.)*[A-Z]\w*(?=\()")
 
 
 def fields_in(file: str, text: tuple[str, ...]) -> Fields:
-    """The named tuples and dataclasses that a file calls, as its module knows them now."""
+    """Return the named tuples and dataclasses that a file calls, as its module knows them now."""
     called = _called(text)
     namespace = _namespace(file) if called else {}
     found = ((name, _fields_of(_at(namespace, name))) for name in called)
@@ -35,7 +35,7 @@ def _namespace(file: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=512)
 def _module_of(file: str) -> str:
-    """The name of the module of a file; the cells of a notebook are `__main__`."""
+    """Return the name of the module of a file; notebook cells belong to `__main__`."""
     modules = ((name, getattr(module, "__dict__", {})) for name, module in list(sys.modules.items()))
     return next((name for name, namespace in modules if namespace.get("__file__") == file), "__main__")
 
@@ -43,14 +43,14 @@ def _module_of(file: str) -> str:
 def _at(namespace: dict[str, Any], name: str) -> Any:
     first, *rest = name.split(".")
     found = namespace.get(first)
-    for part in rest:  # Not by `getattr`, which may import.
+    for part in rest:  # `getattr` may import a module.
         found = getattr(found, "__dict__", {}).get(part)
     return found
 
 
 @functools.lru_cache(maxsize=1024)
 def _fields_of(value: Any) -> tuple[str, ...]:
-    """The parameters of a class where each is a field of the same name."""
+    """Return the parameters of a class if each is a field of the same name, else ()."""
     if not isinstance(value, type):
         return ()
     fields = getattr(value, "_fields", ())
@@ -64,9 +64,10 @@ def _fields_of(value: Any) -> tuple[str, ...]:
 
 
 def with_written(fields: Fields, tree: ast.Module) -> Fields:
-    """`fields`, and those of the classes that are written in the file and that its module does not know by that name.
+    """Return `fields` and those of the classes that the file defines and its module does not know by that name.
 
-    Those in functions, and those that keep what they are given as it is. Where classes of one name differ, none is taken.
+    These are classes in functions, and classes that store their arguments unchanged. If classes of one name differ,
+    none is taken.
     """
     found: dict[str, set[tuple[str, ...]]] = {name: {own} for name, own in fields}
     at_top = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -77,7 +78,7 @@ def with_written(fields: Fields, tree: ast.Module) -> Fields:
 
 
 def _written(node: ast.ClassDef) -> tuple[str, ...]:
-    """The parameters of a class as it is written, where each is a field of the same name; empty if that is unknown."""
+    """Return the parameters of a class definition if each is a field of the same name; () if that is unknown."""
     methods = [
         one
         for one in node.body
@@ -102,7 +103,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def _kept_by(init: ast.FunctionDef) -> tuple[str, ...]:
-    """The parameters of `__init__`, where all that it does is to keep each as the field of its name."""
+    """Return the parameters of `__init__` if it only stores each one in the field of its name, else ()."""
     given = init.args
     names = tuple(one.arg for one in given.args[1:])
     if init.name != "__init__" or given.vararg or given.kwarg or given.posonlyargs or not names:
@@ -113,7 +114,7 @@ def _kept_by(init: ast.FunctionDef) -> tuple[str, ...]:
 
 
 def _sides(statement: ast.Assign) -> list[tuple[str, str]]:
-    """`self.a, self.b = a, b` is two assignments."""
+    """Split `self.a, self.b = a, b` into two assignments."""
     target, value = statement.targets[0], statement.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         pairs = zip(target.elts, value.elts, strict=True)

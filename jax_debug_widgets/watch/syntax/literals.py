@@ -1,4 +1,4 @@
-"""Find values that are assigned part by part: elements of a tuple, list or dictionary as it is written, fields of an object.
+"""Find values that are assigned part by part: elements of a tuple, list or dictionary literal, and fields of an object.
 
 `state = State(pos=x + v, vel=v - g)` assigns `state.pos` and `state.vel`, as `state = {"pos": x + v}` assigns `state['pos']`.
 """
@@ -22,26 +22,26 @@ MAY_DO_NOTHING = frozenset(
         *("atleast_1d", "atleast_2d", "atleast_3d", "convert_element_type", "stop_gradient"),
     }
 )
-"""Methods and functions that give an array as it is where it has the type already: JAX traces no operation then."""
+"""Methods and functions that return an array unchanged if it has the type already: JAX then traces no operation."""
 
 _MODULE = re.compile(r"(jax|jnp|lax|np|numpy)(\.\w+)*")
 
 _MAKES_FIELDS = re.compile(r"[A-Z]\w*|_?replace|dict")
-"""The functions that are called with fields by their names: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
+"""The functions whose keywords are names of fields: a class, `namedtuple._replace`, `dataclasses.replace`, `dict`."""
 
 
 class Element(NamedTuple):
-    """An element, and the text that takes it from the whole: `[0]`, `['w']`, `.pos`."""
+    """An element, and the text that selects it from the whole: `[0]`, `['w']`, `.pos`."""
 
     path: str
     value: ast.expr
 
 
 class InnerExpression(NamedTuple):
-    """`f(x)` of `f(x)[0]`, of `f(x).mean`, and of `f(x).astype(dtype)`.
+    """The inner expression `f(x)` of `f(x)[0]`, of `f(x).mean`, or of `f(x).astype(dtype)`.
 
     Attributes:
-      outside: what is around it, outermost first.
+      outside: the expressions around it, outermost first.
     """
 
     value: ast.expr
@@ -51,9 +51,9 @@ class InnerExpression(NamedTuple):
 def pairs(
     target: ast.expr, value: ast.expr, fields: Fields
 ) -> Iterator[tuple[ast.expr, ast.expr, InnerExpression | None]]:
-    """`a, (b, c) = x, (y, z)` is three assignments, `a = [x, y]` two; `a = x if c else y` is one of two.
+    """Split an assignment: `a, (b, c) = x, (y, z)` into three, `a = [x, y]` into two, `a = x if c else y` into both cases.
 
-    Each with what it may be as well, see `inner_of`.
+    Each comes with None, and again with each inner expression that may be its value, see `inner_of`.
     """
     if isinstance(value, ast.IfExp):
         yield from pairs(target, value.body, fields)
@@ -65,7 +65,7 @@ def pairs(
             yield from pairs(part, own, fields)
         return
     built = [] if isinstance(target, ast.Tuple | ast.List) else elements_of(value, fields)
-    # What is called may compute something itself, and `{**state, "w": w}` has more elements than are written.
+    # A call may compute something itself, and `{**state, "w": w}` has more elements than are written.
     if not built or not isinstance(value, ast.Tuple | ast.List | ast.Dict) or _unpacks(value):
         yield target, value, None
         for inner in inner_of(value):
@@ -75,7 +75,7 @@ def pairs(
 
 
 def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Pair each element of a written tuple with its target: `y` with `b[0]` in `a, *b = x, y`."""
+    """Pair the elements of a written tuple with their targets: in `a, *b = x, y`, `y` belongs to `b[0]`."""
     if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
         return []
     if any(isinstance(one, ast.Starred) for one in value.elts):
@@ -91,21 +91,21 @@ def _elements(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
 def elements_of(value: ast.expr, fields: Fields = ()) -> list[Element]:
     """Return the elements of a tuple, list, dictionary or object that an expression builds; none if one is unknown.
 
-    Of `{**state, "w": w}` and `state | {"w": w}` they are those that are written.
+    For `{**state, "w": w}` and `state | {"w": w}` return only the written elements.
     """
     if isinstance(value, ast.Tuple | ast.List) and not any(isinstance(one, ast.Starred) for one in value.elts):
         return [Element(f"[{number}]", own) for number, own in enumerate(value.elts)]
     if isinstance(value, ast.Dict):
         return _items(value)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr) and is_dict(value.right):
-        return elements_of(value.right)  # `state | {"w": w}`
+        return elements_of(value.right)
     if isinstance(value, ast.Call):
         return _fields(value, dict(fields))
     return []
 
 
 def _items(value: ast.Dict) -> list[Element]:
-    """The items of a written dictionary; of those before `**rest` it is not known whether `rest` replaces them."""
+    """Return the items of a dictionary literal. Items before `**rest` are left out, because `rest` may replace them."""
     after = max((number + 1 for number, key in enumerate(value.keys) if key is None), default=0)
     items = list(zip(value.keys, value.values, strict=True))[after:]
     if not all(isinstance(key, ast.Constant) for key, _ in items):
@@ -118,25 +118,25 @@ def _unpacks(value: ast.expr) -> bool:
 
 
 def is_dict(value: ast.expr) -> bool:
-    """Whether an expression is a written dictionary: `{"w": w}`, `dict(w=w)`."""
+    """Whether an expression is a dictionary literal or call: `{"w": w}`, `dict(w=w)`."""
     return isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "dict")
 
 
 def _fields(call: ast.Call, fields: dict[str, tuple[str, ...]]) -> list[Element]:
-    """What is given by name, and to a class by position: of one that is not known the items, as a tuple has them."""
+    """Return the keyword arguments of a call as fields, and the positional ones of a class; of an unknown class as items."""
     path = ast.unparse(call.func)
     called = path.rpartition(".")[2]
     if not _MAKES_FIELDS.fullmatch(called):
         return []
     items = call.args if called[0].isupper() and not any(isinstance(one, ast.Starred) for one in call.args) else []
-    given = [one for one in call.keywords if one.arg]  # `**rest` has none of these names.
+    given = [one for one in call.keywords if one.arg]  # `**rest` has no name here.
     named = [Element(f"[{one.arg!r}]" if called == "dict" else f".{one.arg}", one.value) for one in given]
     paths = [f".{name}" for name in fields.get(path, ())] or [f"[{number}]" for number in range(len(items))]
     return [*map(Element, paths, items), *named]
 
 
 def inner_of(value: ast.expr) -> Iterator[InnerExpression]:
-    """What an expression gives as it is where it takes a part of it, or where what is around it does nothing."""
+    """Yield the inner expressions whose value an expression returns unchanged, or takes a part of."""
     node, outside, is_array = value, (), False
     while (inside := _inside(node)) is not None:
         outside, (node, is_of_array) = (*outside, node), inside
@@ -146,7 +146,7 @@ def inner_of(value: ast.expr) -> Iterator[InnerExpression]:
 
 
 def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
-    """The expression inside another one, and whether it must be an array."""
+    """Return the expression inside another one, and whether it must be an array; None if there is none."""
     match node:
         case ast.Subscript(value=value, slice=ast.Constant()):
             return value, False
@@ -161,7 +161,7 @@ def _inside(node: ast.expr) -> tuple[ast.expr, bool] | None:
 
 
 def is_of_arrays(owner: ast.expr) -> bool:
-    """Whether a name is that of a module, such as `jnp` or `jax.nn`, whose functions compute arrays."""
+    """Whether an expression is a module, such as `jnp` or `jax.nn`, whose functions compute arrays."""
     return bool(_MODULE.fullmatch(ast.unparse(owner)))
 
 

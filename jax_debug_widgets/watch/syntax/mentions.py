@@ -1,4 +1,4 @@
-"""Find the names that a source mentions, and whether one name is a part of another."""
+"""Find the names that a source file uses, and whether one name is a part of another."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jax_debug_widgets.watch.syntax.statements import Function, Span, Target, sp
 
 
 def is_part(name: str, whole: str) -> bool:
-    """Whether `name` is `whole` or a part of it, as `state.params['w']` is of `state.params`."""
+    """Whether `name` is `whole` or a part of it: `state.params['w']` is a part of `state.params`."""
     return name == whole or name.startswith((f"{whole}.", f"{whole}["))
 
 
 class NameUse(NamedTuple):
-    """A use of a name: the range of `info.energy`, and its text."""
+    """A use of a name: the range of, say, `info.energy`, and its text."""
 
     span: Span
     text: str
 
 
 def texts_of(target: Target) -> Iterator[str]:
-    """A target and its parts as they are written."""
+    """Yield the texts of a target and of its parts."""
     yield target.text
     for part in target.parts:
         yield from texts_of(part)
@@ -34,17 +34,17 @@ def texts_of(target: Target) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=1024)
 def all_loads(function: Function) -> tuple[NameUse, ...]:
-    """The uses of all names in a function."""
+    """Return the uses of all names in a function."""
     return tuple(_loads_in(function.node))
 
 
 def _loads_in(node: ast.AST) -> Iterator[NameUse]:
-    """Names with the attributes and constant items that follow: `state.inner[0]`; a called one without its method."""
+    """Yield names with the attributes and constant items that follow: `state.inner[0]`; for a method call the object's name."""
     if isinstance(node, ast.AugAssign):
         yield NameUse(span_of(node.target), ast.unparse(node.target))
         parts: list[ast.AST] = [node.value]
     elif isinstance(node, ast.Call):
-        # `x['w'].sum()` takes `x['w']`. Other methods are unknown: `x.inner.norm()` mentions only `x`.
+        # `x['w'].sum()` uses `x['w']`. Other methods are unknown: `x.inner.norm()` uses only `x`.
         inner: ast.expr = node.func
         is_of_array = isinstance(inner, ast.Attribute) and hasattr(jax.Array, inner.attr)
         while isinstance(inner, ast.Attribute | ast.Subscript) and not (is_of_array and inner is not node.func):

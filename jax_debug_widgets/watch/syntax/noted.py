@@ -1,4 +1,4 @@
-"""List the notes to take of a user's function while JAX traces it: the names that its lines assign and return."""
+"""List the notes to take of a user function while JAX traces it: the names that its lines assign and return."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jax_debug_widgets.watch.syntax.statements import Function, Statement, Targe
 
 
 def lines_of(code: CodeType) -> Lines | None:
-    """The notes to take after each line of a function; None where its file has no source: Python has generated it."""
+    """Return the notes to take after each line of a function; None if its file has no source, because Python generated it."""
     file = code.co_filename
-    linecache.checkcache(file)  # It may have been edited, and loaded again.
+    linecache.checkcache(file)  # The file may have been edited and loaded again.
     if file.startswith("<") and not linecache.getlines(file):
         return None
     source = source_of(file)
@@ -39,7 +39,7 @@ def _lines_of(source: SourceFile, function: Function | None, file: str) -> Lines
 
 
 def _comes_after(other: Statement, one: Statement) -> bool:
-    """Whether another statement of the line runs later."""
+    """Whether another statement on the same line runs later."""
     return one.lines[1] == other.lines[0] and (one.whole or one.span)[2:] < (other.whole or other.span)[:2]
 
 
@@ -50,7 +50,7 @@ def _assigned(statement: Statement, file: str) -> Iterator[Expression]:
 
 
 def plain_targets(target: Target) -> Iterator[str]:
-    """The variables, fields and items that a target consists of; of `*rest` the list."""
+    """Yield the variables, fields and items that a target consists of; for `*rest` the list `rest`."""
     if target.is_plain:
         yield target.text.removeprefix("*")
     for part in target.parts:

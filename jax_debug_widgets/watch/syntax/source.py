@@ -1,4 +1,4 @@
-"""Read the names in a file's source: its functions, and the statements in them."""
+"""Find the names in a file's source: its functions, and the statements in them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from jax_debug_widgets.watch.syntax.statements import (
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PADDING = re.compile(r"(?<=\de[-+])0(?=\d\b)")
-"""In small numbers as Python writes them (`1e-06`), what nobody else writes."""
+"""The padding in exponents as Python writes them (`1e-06`), which sources do not have."""
 
 
 class SourceFile:
     """The names in one version of a file.
 
     Attributes:
-      fields: of the classes that it calls.
+      fields: the fields of the classes that the file calls.
       rules: the functions that are given to `custom_vjp`: `f.defvjp(forward, backward)`.
       repeated: the ranges of expressions that a loop or comprehension of their function runs.
-      comprehensions: those that are no generators, of each function, outermost first: the range, and that of what it goes
-        through first, which is computed outside of it.
-      taken_apart: ranges where the interpreter takes something apart (`q, k` of `q, k = w @ x`), or goes through it, with
-        those that compute it.
+      comprehensions: for each function its comprehensions that are not generators, outermost first: the range, and the
+        range of the first iterable, which is computed outside of the comprehension.
+      taken_apart: the ranges where the interpreter unpacks a value (`q, k` of `q, k = w @ x`) or iterates over it, with
+        the ranges that compute the value.
     """
 
     def __init__(self, lines: list[str], fields: Fields = ()) -> None:
@@ -52,7 +52,7 @@ class SourceFile:
         self.taken_apart: dict[Span, Span] = {}
         try:
             tree = parse("".join(lines))
-        except SyntaxError:  # A cell with magics, say; it has no names to give.
+        except SyntaxError:  # For example a cell with magics; it has no names.
             return
         self.fields = with_written(fields, tree)
         self._visit(tree, None, "", repeats=False)
@@ -61,15 +61,15 @@ class SourceFile:
             self._by_span.setdefault(statement.span, []).append(statement)
 
     def statements_at(self, span: Span) -> list[Statement]:
-        """The statements that assign or return exactly this range."""
+        """Return the statements that assign or return exactly this range."""
         return self._by_span.get(span, []) if self.statements else []
 
     def function_at(self, code_line: int, name: str) -> Function | None:
-        """The function whose code begins at this line."""
+        """Return the function whose code begins at this line; None if there is none."""
         return next(iter(self._functions_at(code_line, name)), None)
 
     def function_of(self, code: CodeType) -> Function | None:
-        """The function of a code object; several lambdas may be in one line, and inside each other."""
+        """Return the function of a code object. Several lambdas may be in one line, and inside each other."""
         found = self._functions_at(code.co_firstlineno, code.co_qualname)
         if len(found) < 2:  # noqa: PLR2004 - then there is nothing to choose
             return next(iter(found), None)
@@ -83,7 +83,7 @@ class SourceFile:
         return [one for one in found if one.name.rpartition(".")[2] == last] or found
 
     def text(self, span: Span) -> str:
-        """The expression in this range in one line; the whole lines where it is none."""
+        """Return the expression in this range as one line; the whole lines if there is no expression."""
         node = self.expressions.get(span)
         if node is not None:
             return _PADDING.sub("", ast.unparse(node))
@@ -92,7 +92,7 @@ class SourceFile:
         return " ".join("".join(self.lines[span.line - 1 : span.end_line]).split())
 
     def character(self, line: int, byte: int) -> int:
-        """The column in characters of a byte of a line."""
+        """Return the column in characters of a byte of a line."""
         if not 1 <= line <= len(self.lines) or byte < 0:
             return byte
         return len(self.lines[line - 1].encode()[:byte].decode(errors="replace"))
@@ -152,7 +152,10 @@ class SourceFile:
 
 
 def _positions(code: CodeType) -> Iterator[Span]:
-    """The source positions of a function's instructions; those that only make its cells have column 0."""
+    """Yield the source positions of a function's instructions.
+
+    Instructions that only create cells have column 0 and are left out.
+    """
     dedent = dedent_of(code)
     for line, end_line, column, end_column in code.co_positions():
         if line and end_line and column and end_column:
@@ -160,7 +163,7 @@ def _positions(code: CodeType) -> Iterator[Span]:
 
 
 def _gone_through(node: ast.AST) -> ast.expr | None:
-    """`xs` of `for x in xs`, which is computed before the loop."""
+    """Return `xs` of `for x in xs`, which is computed before the loop."""
     if isinstance(node, ast.For | ast.AsyncFor):
         return node.iter
     return node.generators[0].iter if isinstance(node, _COMPREHENSIONS) else None
@@ -178,9 +181,9 @@ def _parsed(file: str, text: tuple[str, ...], fields: Fields) -> SourceFile:
 
 
 def source_of(file: str) -> SourceFile:
-    """The names in `file` as the interpreter knows it now; cells of a notebook are such files too."""
+    """Return the names in `file` as the interpreter knows it now; notebook cells are such files too."""
     text = tuple(linecache.getlines(file))
-    with _one_by_one:  # Threads that trace at once wait for the first, and find what that has parsed.
+    with _one_by_one:  # Threads that trace at the same time wait for the first one, and find its result.
         return _parsed(file, text, fields_in(file, text))
 
 

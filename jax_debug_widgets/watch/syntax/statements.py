@@ -1,4 +1,4 @@
-"""Read the names in assignments, loops and `return`: each target with the range that computes its value."""
+"""Find the names in assignments, loops and `return`: each target with the range that computes its value."""
 
 from __future__ import annotations
 
@@ -27,35 +27,36 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A target of an assignment: a variable, attribute or item; with `parts`, a tuple of such."""
+    """A target of an assignment: a variable, attribute or item; with `parts`, a tuple of targets."""
 
     text: str
     parts: tuple[Target, ...] = ()
 
     @property
     def is_plain(self) -> bool:
-        """Whether the target takes one value and unpacks no sequence."""
+        """Whether the target takes one value and does not unpack a sequence."""
         return not self.parts
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A range that computes what has a name.
+    """A range that computes a named value.
 
     Attributes:
-      span: the expression, of a `for` what it goes through; where the interpreter says another range that: of an augmented
-        assignment the whole statement, of a generator that is taken apart what it is assigned to.
-      value: that expression.
-      targets: what it is assigned to; none for what is returned.
-      function: the function that it is in, None outside of all.
+      span: the range that the interpreter reports: that of the expression, or of the iterable of a `for`; of an
+        augmented assignment the whole statement; of a generator that is unpacked the targets.
+      value: the expression.
+      targets: the targets that it is assigned to; none for a returned value.
+      function: the function that it is in; None at module level.
       repeats: whether it is in a loop or comprehension of its function.
-      whole: the range of the right side that the expression is a part of, where it is one: `f(x)` of `f(x)[0]`, a branch of
-        `a if c else b`, an element of `[a, b]`.
-      outside: the ranges of what is around it and may do nothing, or take a part of it: `f(x)[:n]`, `f(x).astype(dtype)`.
-      lines: the first and the last of the statement.
-      path: of what is returned, where in that it is.
-      body: of a `for` the first and the last line that it repeats.
-      is_inside: whether it is a part of another, which goes on with the value: `h` of `y = 2 * (h := f(x))`.
+      whole: the range of the right side, if the expression is only a part of it: `f(x)` of `f(x)[0]`, a branch of `a if
+        c else b`, an element of `[a, b]`.
+      outside: the ranges of the expressions around it that may do nothing, or take a part of it: `f(x)[:n]`,
+        `f(x).astype(dtype)`.
+      lines: the first and the last line of the statement.
+      path: the position of the value in the returned value, such as `[0]`.
+      body: the first and the last line that a `for` repeats; None for other statements.
+      is_inside: whether it is inside another statement, which uses the value: `h` of `y = 2 * (h := f(x))`.
     """
 
     span: Span
@@ -77,12 +78,12 @@ class Statement:
 
     @property
     def function_name(self) -> str:
-        """The name of the function that it is in, as Python has it."""
+        """Return the name of the function that it is in, as Python reports it."""
         return self.function.name if self.function else "<module>"
 
     @property
     def elements(self) -> int:
-        """How often one execution evaluates its expression: thrice in `q, k, v = (x @ w for w in ws)`."""
+        """Return how often one execution evaluates the expression: three times in `q, k, v = (x @ w for w in ws)`."""
         if self.body or not (isinstance(self.value, ast.ListComp) or is_lazy(self.value)):
             return 1
         return max([1, *(len(target.parts) for target in self.targets)])
@@ -93,9 +94,9 @@ class Function:
     """A function or lambda of a file.
 
     Attributes:
-      first, last: its lines, decorators and all; `code_line` is what its code object says it begins at.
+      first, last: its lines, decorators included; `code_line` is the first line that its code object reports.
       arguments: the names of its parameters in order, without `*` and `**`.
-      statements: those directly in it, in the order of the source.
+      statements: the statements directly in it, in the order of the source.
     """
 
     name: str
@@ -108,12 +109,12 @@ class Function:
 
     @property
     def returns(self) -> list[Statement]:
-        """The statements for the values that the function may return."""
+        """Return the statements for the values that the function may return."""
         return [statement for statement in self.statements if statement.is_return and not statement.whole]
 
 
 def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, repeats: bool) -> Iterator[Statement]:
-    """The statements that a node of the syntax tree itself makes."""
+    """Yield the statements that a node of the syntax tree itself makes."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -121,7 +122,7 @@ def statements_of(node: ast.AST, function: Function | None, fields: Fields, *, r
         case ast.AugAssign(target=target, op=ast.BitOr(), value=value) if is_dict(value):
             yield from _assigned(_loaded(target), value, function, fields, repeats=repeats)
         case ast.AugAssign(target=target, value=value):
-            # The interpreter gives an augmented operation the range of its statement.
+            # The interpreter reports an augmented operation with the range of its statement.
             combined = ast.BinOp(_loaded(target), node.op, value)
             span = span_of(node)
             yield Statement(span, combined, (_target(target),), function, repeats, lines=(span.line, span.end_line))
@@ -149,7 +150,10 @@ def _assigned(
 
 
 def taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
-    """See `SourceFile.taken_apart`; not for branches (`a, b = x if c else y`), where nothing says which one ran."""
+    """Return the ranges of unpackings, see `SourceFile.taken_apart`.
+
+    Branches (`a, b = x if c else y`) are left out, because it is not known which one ran.
+    """
     if isinstance(node, ast.For):
         own = span_of(node.iter)
         return {span_of(node): own, **{span: own for span, _ in _computing(node.target, {}, own)}}
@@ -161,7 +165,7 @@ def taken_apart(node: ast.AST, statements: list[Statement]) -> dict[Span, Span]:
 
 
 def _computing(target: ast.expr, known: dict[str, Span], around: Span | None) -> Iterator[tuple[Span, Span | None]]:
-    """Pair each tuple target with the range that computes it; a nested one has the range of the whole."""
+    """Pair each tuple target with the range that computes it; a nested one has the range of the whole value."""
     own = known.get(ast.unparse(target), around)
     if isinstance(target, ast.Tuple | ast.List):
         yield span_of(target), own
@@ -170,13 +174,13 @@ def _computing(target: ast.expr, known: dict[str, Span], around: Span | None) ->
 
 
 def is_lazy(value: ast.expr) -> bool:
-    """Whether an expression is a generator, which computes when it is taken apart."""
+    """Whether an expression is a generator or `map`, which computes when it is unpacked."""
     is_map = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "map"
     return is_map or isinstance(value, ast.GeneratorExp)
 
 
 def returned_by(value: ast.expr, function: Function | None, *, repeats: bool) -> Iterator[Statement]:
-    """Yield a returned value as a statement, and those parts of it that are computed there."""
+    """Yield a returned value as a statement, and the parts of it that are computed there."""
     whole = span_of(value)
     lines = whole.line, whole.end_line
     yield Statement(whole, value, (), function, repeats, lines=lines)
@@ -199,7 +203,7 @@ def _loaded(node: ast.expr) -> ast.expr:
 
 
 def is_alias(node: ast.expr) -> bool:
-    """Whether an expression only names what is there: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
+    """Whether an expression only names an existing value: `x`, `state.w`, `batch["x"]`, `(h, c)`."""
     if isinstance(node, ast.Tuple | ast.List):
         return bool(node.elts) and all(map(is_alias, node.elts))
     if isinstance(node, ast.Subscript):
@@ -208,7 +212,7 @@ def is_alias(node: ast.expr) -> bool:
 
 
 def may_be_alias(statement: Statement) -> bool:
-    """Whether a statement may only name what is there: `h = hs[-1]`, `for h in hs`, where `hs` is no array."""
+    """Whether a statement may only name an existing value: `h = hs[-1]`, `for h in hs`, where `hs` is not an array."""
     value = statement.value
     while isinstance(value, ast.Subscript):
         value = value.value
@@ -216,5 +220,5 @@ def may_be_alias(statement: Statement) -> bool:
 
 
 def span_of(node: ast.expr | ast.stmt) -> Span:
-    """The range of a node."""
+    """Return the range of a node."""
     return Span(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
