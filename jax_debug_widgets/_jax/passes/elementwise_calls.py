@@ -1,6 +1,6 @@
 """See a jitted function of elementwise operations, such as `jax.nn.gelu`, as part of the body that calls it.
 
-XLA inlines what is jitted inside a program, and fuses its operations with those around it. So only with them it can be told
+XLA inlines what is jitted inside a program, and fuses its operations with those around it. So only with them it can be known
 which values XLA writes.
 """
 
@@ -16,11 +16,13 @@ from jax_debug_widgets._jax.passes.operands import renamed
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "custom_jvp_call": "call_jaxpr"}
 """Primitive -> the parameter that holds the function."""
 
-_ELEMENTWISE = frozenset(
-    """abs add add_any and broadcast_in_dim ceil clamp convert_element_type copy copy_p cos div eq erf erf_inv erfc exp exp2
-    expand_dims expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg not one_minus_square or pow reshape round
-    rsqrt select_n sign sin sqrt square squeeze stop_gradient sub tanh xor""".split()
-)
+_ELEMENTWISE = frozenset({
+    "abs", "add", "add_any", "and", "broadcast_in_dim", "ceil", "clamp", "convert_element_type", "copy", "copy_p", "cos",
+    "div", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "ge", "gt", "integer_pow",
+    "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "one_minus_square", "or",
+    "pow", "reshape", "round", "rsqrt", "select_n", "sign", "sin", "sqrt", "square", "squeeze", "stop_gradient", "sub",
+    "tanh", "xor",
+})  # fmt: skip
 """The primitives that XLA may compute once more without a loss: the same operation in a program twice becomes one."""
 
 
