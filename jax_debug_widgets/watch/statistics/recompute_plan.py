@@ -40,7 +40,7 @@ _APART = frozenset({
     "cbrt", "convert_element_type", "cos", "cosh", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "log", "log1p",
     "logistic", "pow", "select_n", "sin", "sinh", "tan", "tanh",
 })  # fmt: skip
-"""The primitives whose results XLA contracts with no product or sum (`a * b + c`, rounded once). Writing them keeps all bits."""
+"""The primitives whose results XLA contracts with no product or sum (`a * b + c` rounded once). Writing them keeps all bits."""
 
 _POWERS = range(2, 9)
 """The powers that are expanded into multiplications."""
