@@ -61,7 +61,7 @@ class Trace:
         each traced argument, by its name and `STRUCTURE`.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
-      code: a number for its code: two lambdas of one line have two.
+      code: a number for its code and its wrappers: two lambdas of one line have two, and so have `f` and `jax.grad(f)`.
       is_ours: whether a call of ours caused it: the user cannot avoid such a trace.
     """
 

@@ -134,7 +134,13 @@ def _step(value: Any, step: Any) -> Any:
     if (computing := _property(value, step)) is not None:
         return MethodType(computing, value)
     found = inside(value, step)
-    return MethodType(found, value) if isinstance(found, FunctionType) and not isinstance(value, ModuleType) else found
+    is_method = isinstance(found, FunctionType) and isinstance(step, str) and found is not _own(value, step[1:])
+    return MethodType(found, value) if is_method and not isinstance(value, ModuleType) else found
+
+
+def _own(value: Any, name: str) -> Any:
+    """Return what an object itself holds as an attribute: a function there is no method, and gets no `self`."""
+    return vars(value).get(name) if inspect.getattr_static(value, "__dict__", None) is not None else None
 
 
 def _property(value: Any, step: Any) -> FunctionType | None:

@@ -43,6 +43,7 @@ class Effect:
       is_loop: whether the body of a loop or branch was traced.
       taken: what takes the elements of an iterator; empty if unknown.
       is_endless: whether the iterator has no end.
+      is_tracer: whether the new value is a tracer or has one: if that is kept, it is a leak.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Effect:
     is_loop: bool = False
     taken: str = ""
     is_endless: bool = False
+    is_tracer: bool = False
 
 
 @dataclass
@@ -171,7 +173,7 @@ class PurityWatch:
         seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
         for function, name, line, change in found:
             is_iterator = "iterator" in (change.before.kind, change.after.kind)
-            if change.after.has_tracer() or (is_inner and not is_iterator):
+            if is_inner and not is_iterator:
                 continue
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
@@ -183,6 +185,7 @@ class PurityWatch:
                 *(kind, whole, look.name, change.before.text, change.after.text, look.is_body),
                 taken=source.taking(node, whole) if is_iterator else "",
                 is_endless="endless" in change.before.text,
+                is_tracer=change.after.has_tracer(),
             )
             frame = source.frame_at(function, node, line)
             if node is not None:
