@@ -31,10 +31,11 @@ def certain_values(
     for equation in reversed(jaxpr.eqns):
         found.update(filter(cases.are_complete, equation.outvars))
         if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
-            cases.pass_on(equation)
+            if not (tests_for_nan(equation) and equation.outvars[0] in choosing):
+                cases.pass_on(equation, but_for_tests=but_for_tests)
             continue
         cases.begin(equation)
-        if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
+        if not (tests_for_nan(equation) and equation.outvars[0] in choosing):
             goes_on = certain_operands(equation, found, but_for_tests=but_for_tests)
             is_part = is_condition and is_of_conditions(equation)
             found.update(filter(_is_variable, equation.invars if is_part else goes_on))
@@ -56,11 +57,11 @@ class _Cases:
         for case, atom in cases:
             self._note(atom, id(choice), {case})
 
-    def pass_on(self, equation: core.JaxprEqn) -> None:
+    def pass_on(self, equation: core.JaxprEqn, *, but_for_tests: bool) -> None:
         """Note for the operands of an equation what is noted for its results."""
         for out in equation.outvars:
             if own := self._cases.get(out):
-                for atom in certain_operands(equation, {out}):
+                for atom in certain_operands(equation, {out}, but_for_tests=but_for_tests):
                     for choice, cases in own.items():
                         self._note(atom, choice, cases)
 
@@ -79,7 +80,7 @@ def _is_seen(equation: core.JaxprEqn) -> bool:
     return bool(equation.effects) and not equation.params.get("guards")
 
 
-def _tests_for_nan(equation: core.JaxprEqn) -> bool:
+def tests_for_nan(equation: core.JaxprEqn) -> bool:
     """Whether an equation tests numbers for NaN or infinity."""
     name, operands = equation.primitive.name, equation.invars
     if name in ("eq", "ne"):

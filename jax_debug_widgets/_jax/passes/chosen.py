@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.certain import cases_of, certain_operands, is_of_conditions
+from jax_debug_widgets._jax.passes.certain import cases_of, certain_operands, is_of_conditions, tests_for_nan
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, equation_of, put_back
 
 _ELEMENTWISE = frozenset(
@@ -142,7 +142,7 @@ def _of_operands(
         case, is_aligned = int(equation.primitive.name == "and"), one.aval.shape == other.aval.shape
         picks = [Pick(by, case, is_aligned) for by in (other, one)]
         return [_also(number, pick, choice, is_certain=out in certain) for pick in picks]
-    if choice is None or equation.effects:
+    if choice is None or equation.effects or tests_for_nan(equation):
         return [None] * len(operands)
     goes_on = certain_operands(equation, {out})
     stays = equation.primitive.name in _ELEMENTWISE
