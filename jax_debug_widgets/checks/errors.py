@@ -27,7 +27,7 @@ from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
-from jax_debug_widgets.checks.rewrite.slices import with_known_lengths
+from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
 from jax_debug_widgets.checks.type_errors import branches, carry, no_array, no_pair, overflow, static
 from jax_debug_widgets.checks.words import (
@@ -167,9 +167,9 @@ def _out(raised: Raised) -> Said:
 
 
 def _sliced(raised: Raised) -> Said:
-    known = None if hasattr(raised.statement, "body") else with_known_lengths(raised.statement, raised.names)
-    if known is not None and known is not raised.statement:
-        return Said(Kind.SHAPE, ast.unparse(known).splitlines(), advice=KNOWN_LENGTH)
+    fix = in_place(raised.statement, raised.names) or known_lengths(raised.statement, raised.names)
+    if fix:
+        return Said(Kind.SHAPE, fix, advice=KNOWN_LENGTH)
     return Said(Kind.SHAPE, advice=" ".join(filter(None, (traced_argument(raised), SLICE))))
 
 

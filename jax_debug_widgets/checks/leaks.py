@@ -43,8 +43,9 @@ def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Check
         if holder and frames:
             if origin.argument:
                 frames = (stored_at(frames[0], origin.argument, holder),)
-            elif origin.frames:
-                frames = (value_stored_at(frames[0], holder),)
+            elif origin.frames:  # A layer of a library may have made what the user's line stores.
+                own = next((frame for frame in frames if not is_library(frame.file)), frames[0])
+                frames = (value_stored_at(own, holder),)
             yield Checked("leaks", holder, frames, Leak(origin, holder))
 
 
@@ -108,8 +109,9 @@ def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file
     holder, origin = holder_of(tracer) or name, origin_of(tracer)
     what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
     made = "".join(f", made at {name_file(one.file)}:{one.line}" for one in origin.frames[:1])
-    stored = {one: value_stored_at(one, holder) for one in origin.frames[:1] if holder and not origin.argument}
-    put = "".join(f", stored at {name_file(to.file)}:{to.line}" for one, to in stored.items() if to != one)
+    own = [one for one in origin.frames if not is_library(one.file)][:1] if holder and not origin.argument else []
+    stored = [(one.line, value_stored_at(one, holder)) for one in own]
+    put = "".join(f", stored at {name_file(to.file)}:{to.line}" for line, to in stored if to.line != line)
     return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of {_named(origin)}{made}{put}."
 
 

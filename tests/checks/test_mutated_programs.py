@@ -8,6 +8,7 @@ import linecache
 
 import jax
 import jax.numpy as jnp
+import optax
 import pytest
 from jax import lax, random
 from jax.scipy.special import logsumexp
@@ -246,6 +247,19 @@ def test_a_tracer_that_is_kept_is_a_leak_at_the_line_that_stores_it():
     model = Model()
     (finding,) = found("all", model.keeps_a_tracer)
     assert finding.kind == "leaks" and finding.span[0] == line_of(Model.keeps_a_tracer, "# kept")
+
+
+def test_a_tracer_that_a_library_makes_is_a_leak_at_the_users_line():
+    kept = []
+
+    def f(x):
+        norm = optax.tree.norm({"x": x})
+        other = norm + 1
+        kept.append(norm)  # kept
+        return other
+
+    (finding,) = found("leaks", jax.jit(f), X)
+    assert finding.file == __file__ and finding.span[0] == line_of(f, "# kept")
 
 
 def test_of_self_only_what_is_read_is_named():

@@ -11,6 +11,12 @@ from jax_debug_widgets.checks.namespace import is_array, is_traced, is_whole_num
 from jax_debug_widgets.checks.rewrite.expressions import replaced
 
 
+def known_lengths(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite the slices with traced bounds of a statement without a block; None if there are none, or one is not certain."""
+    known = None if hasattr(statement, "body") else with_known_lengths(statement, names)
+    return None if known is None or known is statement else ast.unparse(known).splitlines()
+
+
 def with_known_lengths(statement: ast.stmt, names: Mapping[str, Any]) -> ast.stmt | None:
     """Rewrite each slice with traced bounds: a read by `dynamic_slice_in_dim`, a write by the positions.
 
