@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
-from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
+from jax_debug_widgets.checks.casts import is_of_nan, nan_argument, unsafe_cast
 from jax_debug_widgets.checks.key_calls import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
@@ -88,6 +88,10 @@ def found_while_running(
         first = findings[one.file, one.span, one.kind]
         if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
             findings[one.file, one.span, one.kind] = one
+    # A NaN that was made before is the reason that it does not fit.
+    calls = {(one.call, one.newest) for one, finding in told if finding and finding.kind == Kind.NONFINITE.word}
+    of_nan = {id(one) for seen, one in told if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
+    findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
     # A read out of bounds may give NaN: only the index is a finding.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [

@@ -6,6 +6,7 @@ import functools
 import inspect
 import linecache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -268,6 +269,39 @@ def test_of_self_only_what_is_read_is_named():
     assert findings and {one.headline for one in findings} == {
         "cached value 0.1 was used although `self.lr` is now 0.05"
     }
+
+
+def test_a_cast_of_a_nan_is_told_with_the_nan():
+    def f(x):
+        return (jnp.log(x) * 2).astype(jnp.uint8)
+
+    (finding,) = found("nonfinite,casts", jax.jit(f), jnp.array([-1.0, 2.0]))
+    assert finding.headline == "`jnp.log(x)` is NaN"
+    (finding,) = found("casts", jax.jit(f), jnp.array([-1.0, 2.0]))
+    assert "the first is NaN" in finding.headline
+
+
+class Net(eqx.Module):
+    layer: eqx.nn.Linear
+
+    def __call__(self, x):
+        SEEN.append(x.shape)  # called
+        return self.layer(x)
+
+    def loss(self, x):
+        COUNTS["loss"] = COUNTS["loss"] + 1  # loss
+        return self(x).sum()
+
+
+SEEN: list = []
+COUNTS = {"loss": 0}
+
+
+def test_methods_of_arguments_are_followed():
+    net = Net(eqx.nn.Linear(2, 2, key=random.key(0)))
+    findings = found("purity", eqx.filter_jit(eqx.filter_grad(lambda model, x: model.loss(x))), net, jnp.ones(2))
+    lines = {line_of(Net.__call__, "# called"), line_of(Net.loss, "# loss")}
+    assert {one.span[0] for one in findings} == lines and len(findings) == len(lines)
 
 
 SCALE = 1.0

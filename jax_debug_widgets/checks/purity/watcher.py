@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen, random_state
 from jax_debug_widgets.checks.purity.marks import Marks
 from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, is_cleared, print_of
-from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, own_code, reached, static_objects
+from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, own_code, reached_by_call
 
 FUNCTION = "function"
 """The kind of the print of a function of the user: its code, which a new definition replaces."""
@@ -96,7 +96,7 @@ class PurityWatch:
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
         if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
             return None
-        functions = reached(function, static_objects(function, args, kwargs, jit))
+        functions = reached_by_call(function, args, kwargs, jit)
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)
@@ -123,12 +123,9 @@ class PurityWatch:
     ) -> SeesCalls | None:
         """Handle the end of a look-up, see `TraceVisitor.found`."""
         known = None if is_traced else self._known.get(program)
-        for checked in look.arguments() if is_traced else ():
-            self._note(checked)
         effects = list(self._effects(look)) if is_traced else []
-        if self._wants("purity"):
-            for checked in effects:
-                self._note(checked)
+        for checked in (*(look.arguments() if is_traced else ()), *(effects if self._wants("purity") else ())):
+            self._note(checked)
         if look.is_body or not self._wants("stale"):
             return None
         if known is None:
