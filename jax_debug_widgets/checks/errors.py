@@ -79,8 +79,8 @@ def _range(place: Any) -> tuple[int | None, ...]:
 def _explanation(said: Said, raised: Raised, position: traceback.FrameSummary) -> Explanation:
     words = WORDS[said.kind]
     shown = head(raised.statement)
-    is_whole = said.kind is Kind.IN_PLACE or not isinstance(raised.failing, ast.expr)
-    code = _written(position.filename, shown if is_whole else raised.failing)
+    part = shown if said.kind is Kind.IN_PLACE or not isinstance(raised.failing, ast.expr) else raised.failing
+    code = _written(position.filename, part)
     names = {"code": _short(code), "names": said.names or "an argument"}
     fix = _parsed(said.fix)
     advice = said.advice or ("" if fix else words.advice.format(**names))

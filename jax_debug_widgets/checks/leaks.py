@@ -64,7 +64,7 @@ def leak(seen: LineHits, name_file: NameFile) -> Finding:
 
 
 def is_kept_tracer(one: LineHits, seen: Iterable[LineHits], *, is_leak_explained: bool) -> bool:
-    """Return whether a side effect is that a tracer was stored, which is told as a leak."""
+    """Return whether a side effect is that a tracer was stored, which another finding shows as a leak."""
     if not getattr(one.checked.facts, "is_tracer", False):
         return False
     effect = re.split(r"[\[.]", one.checked.facts.name.partition("[")[0])[-1]

@@ -284,7 +284,7 @@ def test_a_cast_of_a_nan_is_told_with_the_nan():
 class Net(eqx.Module):
     layer: eqx.nn.Linear
 
-    def __call__(self, x):
+    def __call__(self, x) -> jax.Array:
         SEEN.append(x.shape)  # called
         return self.layer(x)
 
