@@ -109,7 +109,8 @@ def with_the_same_index(told: Sequence[Told]) -> list[Told]:
             others.setdefault(first, {})[finding.where] = None
     for at, lines in others.items():
         seen, finding = kept[at]
-        if finding is not None:
+        lines.pop(finding.where if finding else "", None)
+        if finding is not None and lines:
             kept[at] = seen, finding.saying(f"The same index is outside at {', '.join(lines)} as well.")
     return kept
 

@@ -104,6 +104,14 @@ def test_one_index_at_several_lines_is_one_finding():
     assert f"The same index is outside at test_mutated_programs.py:{line + 1} as well." in finding.why
 
 
+def test_an_index_that_the_backward_pass_uses_again_is_not_at_another_line():
+    def f(x, i):
+        return x[i] ** 2
+
+    (finding,) = found("oob", jax.jit(jax.grad(f)), X, 10)
+    assert "as well" not in finding.why
+
+
 # ---------------------------------------------------------------- what to write
 @pytest.mark.parametrize("name", ["divided", "divided by a name", "a norm", "a root"])
 def test_what_is_said_to_write_gives_finite_numbers(name):
