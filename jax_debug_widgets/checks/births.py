@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, OF_FINITE
 from jax_debug_widgets._jax.passes.words import numbers_of_words
+from jax_debug_widgets.checks.birth_advice import for_derivative, for_value
 from jax_debug_widgets.checks.definitions import span_of_argument
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
+from jax_debug_widgets.checks.statement import names_around
 from jax_debug_widgets.checks.written import SourceExpression, written_at
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 40
 """The most characters of an expression in a headline."""
-
-_EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0", "arccos": "abs({x}) < 1", "arcsin": "abs({x}) < 1"}
-"""Function -> the condition under which its derivative is finite; at the edge of the domain it is infinite."""
 
 
 def born(seen: LineHits, name_file: NameFile) -> Finding | None:
@@ -63,8 +61,8 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     )
     follow = f" In the same call {plural(others, 'other line')} had such values." if others else ""
     why = f"{computed}.{follow}"
-    fix = _fix(written) if derived else ()
-    advice = _ADVICE if derived else ""
+    taken = names_around(frame.file, frame.line)
+    fix, advice = for_derivative(written, taken) if derived else for_value(written, values, facts.kinds[0], taken)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(
         *(Kind.NONFINITE.word, where, headline, why, fix, advice),
@@ -84,18 +82,12 @@ def with_argument(finding: Finding, given: LineHits) -> Finding:
     """Say of a NaN that was born of infinite numbers that an argument was infinite when its function was called."""
     facts: ArgumentRecord = given.checked.facts
     also = f"Argument `{facts.names[given.numbers[1]]}` of `{facts.function}` arrives with infinite numbers."
-    return _with(finding, also, advice="")  # What to mask is not in the program.
+    return finding.saying(also, advice="")  # What to mask is not in the program.
 
 
 def with_later(finding: Finding, later: Finding) -> Finding:
     """Say of what was born first that a later call, with infinite numbers as an argument, made a NaN of them."""
-    return _with(finding, f"Then {later.where}: {later.headline}.", finding.advice)
-
-
-def _with(finding: Finding, also: str, advice: str) -> Finding:
-    parts = (finding.kind, finding.where, finding.headline, f"{finding.why} {also}", finding.fix, advice)
-    told = Finding.at(*parts, file=finding.file, span=finding.span, seen=finding.seen, lane=finding.lane)
-    return replace(told, event=finding.event)
+    return finding.saying(f"Then {later.where}: {later.headline}.")
 
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:
@@ -127,6 +119,10 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
     "dot": {"dot_general"},
     "sum": {"reduce_sum"},
     "norm": {"sqrt", "reduce_sum", "mul", "integer_pow", "square", "abs"},
+    "softmax": {"sub", "exp", "reduce_sum", "div"},
+    "logsumexp": {"sub", "exp", "reduce_sum", "log", "add"},
+    "log_softmax": {"sub", "exp", "reduce_sum", "log", "add"},
+    "std": {"reduce_sum", "sub", "square", "sqrt"},
 }
 """The primitives that an expression computes, where their names differ from that of the function."""
 
@@ -145,24 +141,5 @@ def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool
     return primitive not in own if own & facts.beside else None
 
 
-_ADVICE = (
-    "A jnp.where around the result alone does not remove the infinite derivative: 0 * inf is NaN. Mask the "
-    "argument as well."
-)
-
-
 def _text(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.6g}"
-
-
-def _fix(written: SourceExpression) -> tuple[str, ...]:
-    node = written.node
-    if written.called not in _EDGES or not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
-        return ()
-    argument = node.args[0]
-    name = argument.id if isinstance(argument, ast.Name) else "x"
-    return (
-        *(() if isinstance(argument, ast.Name) else (f"x = {ast.unparse(argument)}",)),
-        f"is_safe = {_EDGES[written.called].format(x=name)}",
-        f"jnp.where(is_safe, {ast.unparse(node.func)}(jnp.where(is_safe, {name}, 0.5)), 0.0)",
-    )

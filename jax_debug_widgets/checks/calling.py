@@ -7,7 +7,35 @@ from itertools import takewhile
 from types import CodeType, FrameType
 
 from jax_debug_widgets._jax.origins.frames import Frame, calling_frame, frame_at, is_users
+from jax_debug_widgets.checks.python_loops import is_in_loop
 from jax_debug_widgets.watch import is_library
+
+CallStack = tuple[tuple[str, CodeType, int], ...]
+"""The file and the place of each call, innermost first."""
+
+
+def run_again(one: CallStack, other: CallStack, *, is_draw: bool) -> tuple[Frame, Frame] | None:
+    """Return the two lines that make one call twice: two calls of one helper, or one line of a loop.
+
+    Args:
+      one, other: the stacks, both without JAX's frames.
+      is_draw: whether a loop further out counts, too; it may mean to begin with the same key.
+
+    Returns:
+      None if nothing tells that both belong to one run of a function, as for a cell that runs again.
+    """
+    own, others = ([frame for frame in stack if not is_library(frame[0])] for stack in (one, other))
+    if len(own) != len(others):
+        return None
+    for before, now in zip(reversed(own), reversed(others), strict=True):
+        if before != now:
+            is_one_run = before[1] is now[1] and before[2] != now[2]
+            return (frame_at(*before[1:]), frame_at(*now[1:])) if is_one_run else None
+    for file, code, place in others if is_draw else others[:1]:
+        line = frame_at(code, place)
+        if is_in_loop(file, line.line, line.column):
+            return line, line
+    return None
 
 
 def calling_line() -> Frame | None:
@@ -18,7 +46,7 @@ def calling_line() -> Frame | None:
     return None if frame is None else frame_at(frame.f_code, frame.f_lasti)
 
 
-def calling_stack() -> tuple[tuple[str, CodeType, int], ...]:
+def calling_stack() -> CallStack:
     """Return the file and the place of each call on the Python stack, innermost first, without JAX's and ours."""
     frame: FrameType | None = calling_frame()
     found: list[tuple[str, CodeType, int]] = []

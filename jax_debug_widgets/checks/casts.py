@@ -48,6 +48,11 @@ def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
     return Finding.at(Kind.CAST.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
 
 
+def is_of_nan(finding: Finding) -> bool:
+    """Return whether a cast is found because of a NaN."""
+    return finding.kind == Kind.CAST.word and "the first is NaN" in finding.headline
+
+
 def _text(value: float, kind: str) -> str:
     if math.isnan(value):
         return "NaN"

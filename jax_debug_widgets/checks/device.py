@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
-from jax_debug_widgets.checks.casts import nan_argument, unsafe_cast
+from jax_debug_widgets.checks.casts import is_of_nan, nan_argument, unsafe_cast
 from jax_debug_widgets.checks.key_calls import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
-from jax_debug_widgets.checks.leaks import leak
+from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
-from jax_debug_widgets.checks.oob import out_of_bounds
+from jax_debug_widgets.checks.oob import out_of_bounds, with_the_same_index
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
 from jax_debug_widgets.events import Finding
@@ -46,9 +46,21 @@ def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
 
 
 def found_while_running(
-    seen: Sequence[LineHits], name_file: NameFile, event_of: Callable[[LineHits], int]
+    seen: Sequence[LineHits],
+    name_file: NameFile,
+    event_of: Callable[[LineHits], int],
+    *,
+    is_leak_explained: bool = False,
 ) -> list[Finding]:
-    """Make the findings, ordered by time; `event_of` gives the event that shows a born NaN, -1 if none does."""
+    """Make the findings, ordered by time.
+
+    Args:
+      seen: what the checks have found.
+      name_file: names files for people.
+      event_of: gives the event that shows a born NaN, -1 if none does.
+      is_leak_explained: whether an exception about a leaked tracer is explained.
+    """
+    seen = [one for one in seen if not is_kept_tracer(one, seen, is_leak_explained=is_leak_explained)]
     # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
@@ -62,7 +74,7 @@ def found_while_running(
         for one, finding in told
     ]
     shown: list[Finding] = []
-    for one, finding in told:
+    for one, finding in with_the_same_index(told):
         if finding is None:
             continue
         is_birth = finding.kind == Kind.NONFINITE.word
@@ -72,6 +84,14 @@ def found_while_running(
         else:
             shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
     findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
+    for one in shown:  # An infinity may be intended, as that of log(0); a NaN of finite numbers at its line is not.
+        first = findings[one.file, one.span, one.kind]
+        if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
+            findings[one.file, one.span, one.kind] = one
+    # A NaN that was made before is the reason that it does not fit.
+    calls = {(one.call, one.newest) for one, finding in told if finding and finding.kind == Kind.NONFINITE.word}
+    of_nan = {id(one) for seen, one in told if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
+    findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
     # A read out of bounds may give NaN: only the index is a finding.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [

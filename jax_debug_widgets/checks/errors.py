@@ -27,10 +27,12 @@ from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
+from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
 from jax_debug_widgets.checks.type_errors import branches, carry, no_array, no_pair, overflow, static
 from jax_debug_widgets.checks.words import (
     FORMAT,
+    KNOWN_LENGTH,
     READ_ONLY,
     SLICE,
     WORDS,
@@ -77,7 +79,9 @@ def _range(place: Any) -> tuple[int | None, ...]:
 def _explanation(said: Said, raised: Raised, position: traceback.FrameSummary) -> Explanation:
     words = WORDS[said.kind]
     shown = head(raised.statement)
-    names = {"code": _short(_written(position.filename, shown)), "names": said.names or "an argument"}
+    part = shown if said.kind is Kind.IN_PLACE or not isinstance(raised.failing, ast.expr) else raised.failing
+    code = _written(position.filename, part)
+    names = {"code": _short(code), "names": said.names or "an argument"}
     fix = _parsed(said.fix)
     advice = said.advice or ("" if fix else words.advice.format(**names))
     known = shown if said.fix else None
@@ -163,6 +167,9 @@ def _out(raised: Raised) -> Said:
 
 
 def _sliced(raised: Raised) -> Said:
+    fix = in_place(raised.statement, raised.names) or known_lengths(raised.statement, raised.names)
+    if fix:
+        return Said(Kind.SHAPE, fix, advice=KNOWN_LENGTH)
     return Said(Kind.SHAPE, advice=" ".join(filter(None, (traced_argument(raised), SLICE))))
 
 

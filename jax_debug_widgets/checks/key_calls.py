@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
-from jax_debug_widgets.checks.calling import are_within_library, calling_line, calling_stack
+from jax_debug_widgets.checks.calling import CallStack, are_within_library, calling_line, calling_stack, run_again
 from jax_debug_widgets.checks.key_flow import may_be_key
 from jax_debug_widgets.checks.keys import KeyFacts, facts_of
 from jax_debug_widgets.checks.kinds import Kind
@@ -40,13 +40,23 @@ _LARGEST_KEYS = 1 << 12
 
 @dataclass(frozen=True)
 class _Use:
-    """A use of a key: its line, the function that uses the key, what it does, the function's other operands, the stack."""
+    """A use of a key.
+
+    Attributes:
+      frame: its line; `function`: the function that uses the key; `what`: what it does.
+      others: the function's other operands.
+      stack: the calls on the Python stack.
+      is_jaxs: whether the function is one of JAX's.
+      made: how often functions of JAX had made this key by then, from a seed or another key.
+    """
 
     frame: Frame
     function: str
     what: str
     others: Hashable
-    stack: tuple[tuple[str, Any, int], ...] = field(compare=False)
+    stack: CallStack = field(compare=False)
+    is_jaxs: bool = field(compare=False)
+    made: int = field(compare=False)
 
     def is_of_a_library_as(self, other: _Use) -> bool:
         """Return whether one call of the user's makes a library use the key here and there."""
@@ -60,7 +70,8 @@ class Reused:
     Attributes:
       function, what: the function that uses the key, and what it does: `draws`.
       first: the line of the first use; `did`: what it did.
-      is_same_line: whether both uses are at one line, with different arguments.
+      is_same_line: whether both uses are at one line.
+      is_same_call: whether the other arguments are the same, too.
     """
 
     function: str
@@ -68,6 +79,7 @@ class Reused:
     first: Frame
     did: str
     is_same_line: bool
+    is_same_call: bool = False
 
 
 @dataclass
@@ -82,11 +94,13 @@ class KeyUses:
       first: (a key's numbers, its tag, and the part of it or the number folded into it) -> its first use.
       tags: numbers -> the tags of clones with these numbers.
       known: the id of an array -> the array, and the tag of its key.
+      made: a key's numbers -> how often functions of JAX have made it.
     """
 
     first: dict[tuple[bytes, int, tuple[Hashable, ...]], _Use] = field(default_factory=dict)
     tags: defaultdict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))
     known: dict[int, tuple[weakref.ref[Any], int]] = field(default_factory=dict)
+    made: Counter[bytes] = field(default_factory=Counter)
     clones: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def tag(self, array: Any, numbers: bytes, folded: tuple[Hashable, ...]) -> int:
@@ -149,22 +163,36 @@ class KeyWatch:
             for (number, folded), does in facts.consumed.items():
                 is_split = _is_jaxs(name, program, "split")  # Un-jitted, `split` is a program that draws.
                 function, what = ("split", "splits") if is_split else (name.lstrip("_"), does)
-                if operands[number].nbytes <= _LARGEST_KEYS:
-                    self._used(uses, operands[number], folded, _Use(line, function, what, others, stack))
+                key = operands[number]
+                if key.nbytes <= _LARGEST_KEYS:
+                    made = uses.made[_numbers(key)]
+                    use = _Use(line, function, what, others, stack, _is_jaxs(name, program), made)
+                    self._used(uses, key, folded, use)
         tags = {tag for one in small for tag in _tags(uses, one)}
-        return partial(_given, uses, facts, tags, is_known=all(uses.known_tag(one) is not None for one in small))
+        is_known = all(uses.known_tag(one) is not None for one in small)
+        return partial(_given, uses, facts, tags, is_known=is_known, is_jaxs=_is_jaxs(name, program))
 
     def _used(self, uses: KeyUses, key: Any, folded: tuple[Hashable, ...], use: _Use) -> None:
         numbers = _numbers(key)
         first = uses.first.setdefault((numbers, uses.tag(key, numbers, folded), folded), use)
         is_here = first.frame == use.frame
-        # The same call again is a repetition, not a reuse. One line may call several functions of JAX.
-        if first == use or (is_here and (first.others == use.others or first.function != use.function)):
+        if first is use or first.is_of_a_library_as(use):
             return
-        if first.is_of_a_library_as(use):
-            return
-        found = Reused(use.function, use.what, first.frame, first.what, is_here)
-        self._log().note(Checked("keys", "call", (use.frame,), found))
+        if (
+            first == use
+        ):  # The same call again is a repetition, but for a sampler that a loop or another line runs again.
+            is_reuse = use.is_jaxs and use.made == first.made
+            lines = run_again(first.stack, use.stack, is_draw=use.what == "draws") if is_reuse else None
+            if lines is not None:
+                before, line = lines
+                found = Reused(
+                    use.function, use.what, before, first.what, is_same_line=before == line, is_same_call=True
+                )
+                self._log().note(Checked("keys", "call", (line,), found))
+        elif not is_here or (first.others != use.others and first.function == use.function):
+            # One line may call several functions of JAX.
+            found = Reused(use.function, use.what, first.frame, first.what, is_here)
+            self._log().note(Checked("keys", "call", (use.frame,), found))
 
 
 def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
@@ -177,8 +205,10 @@ def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
 
 def _seeded(uses: KeyUses, results: Sequence[Any], *, is_own: bool) -> None:
     """Note a key that a library has made from a seed of its own: it is another key than the user's of the same seed."""
-    for made in () if is_own else results:
-        uses.know(made, next(uses.clones))
+    for made in results:
+        uses.made.update(_rows(made))
+        if not is_own:
+            uses.know(made, next(uses.clones))
 
 
 def _is_in_library() -> bool:
@@ -186,14 +216,18 @@ def _is_in_library() -> bool:
     return bool(stack) and is_library(stack[0][0])
 
 
-def _given(uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool) -> None:
-    """Note the keys that a call returns: clones, and keys derived from clones."""
+def _given(
+    uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool, is_jaxs: bool
+) -> None:
+    """Note the keys that a call returns: clones, keys derived from clones, and those that functions of JAX make."""
     for number in facts.results:
         given, own = results[number], tags
         if number in facts.cloned:
             own = {next(uses.clones)}
         if given.nbytes > _LARGEST_KEYS:
             continue
+        if is_jaxs:
+            uses.made.update(_rows(given))
         for tag in own:
             for numbers in _rows(given):
                 uses.tags[numbers].append(tag)
@@ -208,6 +242,8 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
     where, first = (f"{name_file(one.file)}:{one.line}" for one in (frame, reused.first))
     if reused.is_same_line:
         headline = "each call here uses the same key, with other arguments"
+        if reused.is_same_call:
+            headline = f"each iteration {reused.what} with the same key"
         advice = (
             "Split it for each call: key, sub = jax.random.split(key); or fold a number in: jax.random.fold_in(key, i)."
         )
@@ -220,8 +256,8 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
     return Finding.at(Kind.KEY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
 
 
-def _is_jaxs(name: str, program: Any, function: str) -> bool:
-    """Return whether a program is JAX's function of this name, not one of the user."""
+def _is_jaxs(name: str, program: Any, function: str = "") -> bool:
+    """Return whether a program is JAX's function of this name, or any of JAX's, not one of the user."""
     return function in name and not is_users(program.jaxpr.debug_info.func_filename or "")
 
 

@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.tracing.leaks import Origin, origin_of
 from jax_debug_widgets.checks.holders import holder_of, holders_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_traced
-from jax_debug_widgets.checks.stores import stored_at
+from jax_debug_widgets.checks.stores import stored_at, value_stored_at
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.watch import is_library
 
@@ -43,6 +43,9 @@ def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Check
         if holder and frames:
             if origin.argument:
                 frames = (stored_at(frames[0], origin.argument, holder),)
+            elif origin.frames:  # A layer of a library may have made what the user's line stores.
+                own = next((frame for frame in frames if not is_library(frame.file)), frames[0])
+                frames = (value_stored_at(own, holder),)
             yield Checked("leaks", holder, frames, Leak(origin, holder))
 
 
@@ -54,10 +57,19 @@ def leak(seen: LineHits, name_file: NameFile) -> Finding:
     what = f"argument `{origin.argument}`" if origin.argument else "a value"
     where = f"{name_file(frame.file)}:{frame.line}"
     span = frame.line, frame.column, frame.end_line, frame.end_column
-    headline = f"`{found.holder}` holds {what} of the trace of `{origin.function}`: {origin.type}"
+    headline = f"`{found.holder}` holds {what} of the trace of {_named(origin)}: {origin.type}"
     why = "A tracer has no value, and its trace is over: who uses it gets an UnexpectedTracerError."
     advice = "Return it from the traced function, and store what the call returns."
     return Finding.at(Kind.HELD.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
+
+
+def is_kept_tracer(one: LineHits, seen: Iterable[LineHits], *, is_leak_explained: bool) -> bool:
+    """Return whether a side effect is that a tracer was stored, which another finding shows as a leak."""
+    if not getattr(one.checked.facts, "is_tracer", False):
+        return False
+    effect = re.split(r"[\[.]", one.checked.facts.name.partition("[")[0])[-1]
+    holders = (each.checked.facts.holder for each in seen if isinstance(each.checked.facts, Leak))
+    return is_leak_explained or any(effect in re.findall(r"\w+", holder) for holder in holders)
 
 
 _TRACED = re.compile(r"The error occurred while tracing the function .* at (?P<file>.+):(?P<line>\d+) for \w+\.")
@@ -97,7 +109,15 @@ def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file
     holder, origin = holder_of(tracer) or name, origin_of(tracer)
     what = f"argument `{origin.argument}`, {origin.type}," if origin.argument else f"a value, {origin.type},"
     made = "".join(f", made at {name_file(one.file)}:{one.line}" for one in origin.frames[:1])
-    return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of `{origin.function}`{made}."
+    own = [one for one in origin.frames if not is_library(one.file)][:1] if holder and not origin.argument else []
+    stored = [(one.line, value_stored_at(one, holder)) for one in own]
+    put = "".join(f", stored at {name_file(to.file)}:{to.line}" for line, to in stored if to.line != line)
+    return f"{f'`{holder}` holds' if holder else 'It is'} {what} of the trace of {_named(origin)}{made}{put}."
+
+
+def _named(origin: Origin) -> str:
+    """Name the function that was traced; an un-jitted transformation has words such as "a derivative"."""
+    return origin.function if origin.function.startswith("a ") else f"`{origin.function}`"
 
 
 _MADE = re.compile(

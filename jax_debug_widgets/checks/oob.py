@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type, wrapped
 from jax_debug_widgets._jax.running.indexing import OutsideIndex
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
-from jax_debug_widgets.checks.written import SourceExpression, written_at
+from jax_debug_widgets.checks.written import SourceExpression, written_at, written_in
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
@@ -90,6 +92,56 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     fix = _fix(written, facts)
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+
+
+Told = tuple["LineHits", Finding | None]
+
+
+def with_the_same_index(told: Sequence[Told]) -> list[Told]:
+    """Fold the findings of one call whose index has the same value and shares a name: the first tells the others' lines."""
+    kept: list[Told] = []
+    others: dict[int, dict[str, None]] = {}
+    for seen, finding in told:
+        first = next((at for at, one in enumerate(kept) if _is_same_index(one, (seen, finding))), None)
+        if first is None or finding is None:
+            kept.append((seen, finding))
+        else:
+            others.setdefault(first, {})[finding.where] = None
+    for at, lines in others.items():
+        seen, finding = kept[at]
+        lines.pop(finding.where if finding else "", None)
+        if finding is not None and lines:
+            kept[at] = seen, finding.saying(f"The same index is outside at {', '.join(lines)} as well.")
+    return kept
+
+
+def _is_same_index(one: Told, other: Told) -> bool:
+    (seen, finding), (also, another) = one, other
+    if finding is None or another is None or not all(isinstance(each.checked.facts, Indexing) for each in (seen, also)):
+        return False
+    is_one_call = (seen.call, seen.newest) == (also.call, also.newest)
+    is_one_value = _value_and_size(finding) == _value_and_size(another)
+    return is_one_call and is_one_value and bool(_names_of_index(finding) & _names_of_index(another))
+
+
+def _value_and_size(finding: Finding) -> tuple[str, ...]:
+    found = re.match(r"(?:index|the slice) (-?\d+).* \(size (\d+)\)", finding.headline)
+    return found.groups() if found else (finding.where,)
+
+
+def _names_of_index(finding: Finding) -> set[str]:
+    """Return the names in the expression of an index: all arguments of a function but the first."""
+    written = written_in(finding.file, finding.span)
+    match written.node if written is not None else None:
+        case ast.Subscript(slice=index):
+            parts: list[ast.expr] = [index]
+        case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(attr="at"), slice=index))):
+            parts = [index]
+        case ast.Call(args=[_, *parts]):
+            pass
+        case _:
+            parts = []
+    return {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
 
 
 def _without_jit(seen: LineHits, facts: OutsideIndex, written: SourceExpression, name_file: NameFile) -> Finding:

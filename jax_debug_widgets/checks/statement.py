@@ -55,6 +55,21 @@ def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
     return found or on_line
 
 
+def names_around(file: str, line: int) -> set[str]:
+    """Return the names in the function around a line; those of the whole file if the line is in none."""
+    place = place_at(file, line)
+    tree: ast.AST | None = place.function if place is not None else None
+    if tree is None:
+        try:
+            tree = ast.parse("".join(linecache.getlines(file)))
+        except (SyntaxError, ValueError):
+            return set()
+    nodes = [*ast.walk(tree)]
+    return {one.id for one in nodes if isinstance(one, ast.Name)} | {
+        one.arg for one in nodes if isinstance(one, ast.arg)
+    }
+
+
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
     blocks += [handler.body for handler in getattr(node, "handlers", ())]

@@ -1,4 +1,4 @@
-"""Find the line of a traced function that stores an argument outside the function."""
+"""Find the line of a traced function that stores an argument or a value outside the function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.checks.definitions import definition_at
+from jax_debug_widgets.checks.statement import place_at
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
 
 _STORING = frozenset({"append", "appendleft", "add", "insert", "extend", "setdefault", "update"})
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def value_stored_at(made: Frame, holder: str) -> Frame:
+    """Return the statement that stores in `holder`, from the line on that made the value; that line if none is found."""
+    place = place_at(made.file, made.line, made.column)
+    names = set(_IDENTIFIER.findall(holder))
+    for statement in ast.walk(place.function) if place is not None and place.function is not None else ():
+        is_behind = getattr(statement, "end_lineno", 0) >= made.line
+        if is_behind and names.intersection(_stored_outside(statement)):
+            return _at(made, statement)
+    return made
+
+
+def _stored_outside(statement: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement stores into, except plain variables."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    if not all(isinstance(one, ast.Name) for one in targets) or isinstance(statement, ast.Expr):
+        yield from _stored_to(statement)
 
 
 def stored_at(function: Frame, argument: str, holder: str) -> Frame:

@@ -133,6 +133,11 @@ SLICE = (
 )
 """The advice for a slice with traced bounds."""
 
+KNOWN_LENGTH = (
+    "Near the end, dynamic_slice moves the beginning so that the slice fits; NumPy would give a shorter slice."
+)
+"""The advice for a slice that is rewritten because its length is known."""
+
 STRUCTURE = (
     "Return a carry with the structure that the loop begins with: the same keys and lengths, and no None in its place."
 )

@@ -38,17 +38,23 @@ class SourceExpression:
 
     @property
     def says_mode(self) -> bool:
-        """Whether the expression itself sets the `mode` for indices out of bounds."""
-        return any(isinstance(one, ast.keyword) and one.arg == "mode" for one in ast.walk(self.node))
+        """Whether the expression is a call that sets the `mode` for indices out of bounds."""
+        return isinstance(self.node, ast.Call) and any(one.arg == "mode" for one in self.node.keywords)
 
 
 def written_at(frame: Frame) -> SourceExpression | None:
     """Return the expression that a frame executes; None if its source is unknown."""
-    lines = [line.encode() for line in linecache.getlines(frame.file)[frame.line - 1 : frame.end_line]]
-    if not lines or frame.column < 0 or frame.end_column < 0:
+    return written_in(frame.file, (frame.line, frame.column, frame.end_line, frame.end_column))
+
+
+def written_in(file: str, span: tuple[int, int, int, int]) -> SourceExpression | None:
+    """Return the expression in a range of a file, as in `Finding.span`; None if its source is unknown."""
+    line, column, end_line, end_column = span
+    lines = [one.encode() for one in linecache.getlines(file)[line - 1 : end_line]]
+    if not lines or column < 0 or end_column < 0:
         return None
-    lines[-1] = lines[-1][: frame.end_column]
-    lines[0] = lines[0][frame.column :]
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]
     text = b"".join(lines).decode(errors="replace").strip()
     try:
         node = ast.parse(f"({text}\n)", mode="eval").body

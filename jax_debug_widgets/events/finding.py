@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,6 +73,13 @@ class Finding:
             sentences.insert(2, f"Write: {'; '.join(line.strip() for line in fix)}")
         message = " ".join(filter(None, sentences))
         return cls(kind, None, 0, seen, 0, message, where, fix, headline, why, advice, file, span, lane=lane)
+
+    def saying(self, also: str, advice: str | None = None) -> Finding:
+        """Return the finding with a further sentence about its reason, and with another advice if one is given."""
+        advice = self.advice if advice is None else advice
+        parts = (self.kind, self.where, self.headline, f"{self.why} {also}", self.fix, advice)
+        told = Finding.at(*parts, file=self.file, span=self.span, seen=self.seen, lane=self.lane)
+        return replace(told, event=self.event)
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.message}>"

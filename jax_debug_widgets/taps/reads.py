@@ -115,7 +115,8 @@ def chains(code: CodeType, line: int | None = None, *, stores: bool = False) -> 
             if names:
                 yield tuple(names), begun
             is_here = line is None or here == line
-            names, begun = ([_last(one.argval)] if is_here and one.opname.startswith(loads) else []), here
+            is_read = is_here and one.opname.startswith(loads) and not _is_of_closure(code, one)
+            names, begun = ([_last(one.argval)] if is_read else []), here
         constant = UNKNOWN
     if names:
         yield tuple(names), begun
@@ -124,6 +125,11 @@ def chains(code: CodeType, line: int | None = None, *, stores: bool = False) -> 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR", "LOAD_FAST")
 _STORES = ("STORE_GLOBAL", "STORE_DEREF")
 _NOTHING = ("PUSH_NULL", "PRECALL", "CACHE", "RESUME", "EXTENDED_ARG", "COPY_FREE_VARS", "NOT_TAKEN", "NOP", "COPY")
+
+
+def _is_of_closure(code: CodeType, one: dis.Instruction) -> bool:
+    """Return whether an instruction only passes a variable on to an inner function: it reads the cell, not the value."""
+    return one.opname.startswith("LOAD_FAST") and _last(one.argval) in (*code.co_cellvars, *code.co_freevars)
 
 
 def _last(loaded: Any) -> Any:

@@ -72,6 +72,13 @@ RAISING = (
         "x = jnp.ones(2)\nout = jax.jit(lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x))(x)  #!",
         ("an answer for each element", "jnp.where"),
     ),
+    Program(
+        "a part of a statement",
+        "S10",
+        "@jax.jit\ndef f(x, g):\n    total = 2 * jax.ops.segment_sum(x, g)  #!\n    return total\n"
+        "f(jnp.ones(3), jnp.arange(3))",
+        ("the shape of `jax.ops.segment_sum(x, g)` depends", "num_segments=N"),
+    ),
     Program("float", "S9", "f = jax.jit(lambda x: float(x))  #!\nf(1.)", ("Python needs the value",)),
     Program("numpy", "S9", "@jax.jit\ndef f(x):\n    y = np.sin(x)  #!\n    return y\nf(1.)", ("y = jnp.sin(x)",)),
     Program(

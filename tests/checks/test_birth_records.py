@@ -21,6 +21,13 @@ ELEMENTS = {
     "passed on": ([NAN, 2, INF], [NAN, 2, INF]),
     "passed on, then born": ([NAN, INF, 3], [NAN, 2, 3], 1.0),
     "NaN of infinities": ([1, NAN, 3], [1, INF, 3], [1, INF, 3]),
+    "one number for a row": ([[1, 2], [NAN, 3]], [[1, 2], [0, 3]], [[1], [0]]),
+    "one number for a column": ([[1, INF, 2], [1, INF, 3]], [[1, 7, 2], [1, 8, 3]], [[1, 0, 1]]),
+    "one number for each axis between": (
+        np.full((2, 3, 2), INF),
+        np.arange(12.0).reshape(2, 3, 2) + 1,
+        np.zeros((2, 1, 2)),
+    ),
 }
 ARRAYS = {
     "finite": ([1, 2], [[1, 2], [3, 4]]),

@@ -98,7 +98,7 @@ PROGRAMS = {
         jax.grad(norm),
         norm,
         (jnp.zeros(3),),
-        ("the derivative of `jnp.sqrt((x**2).sum())` is infinite", "div(0.5, 0) = inf", "is_safe = x > 0"),
+        ("the derivative of `jnp.sqrt((x**2).sum())` is infinite", "div(0.5, 0) = inf", "is_safe = x_2 > 0"),
     ),
     "grad of an infinity": (jax.grad(inverse), inverse, (X,), ("`1.0 / x` is inf",)),
     "value_and_grad": (jax.value_and_grad(logs), logs, (X,), ("`jnp.log(x)` is -inf", "log(0) = -inf at [1]")),

@@ -24,6 +24,33 @@ class Program:
 
 
 PROGRAMS = {
+    "a slice of a known length": Program(
+        "@jax.jit\ndef f(x, i):\n    n = 2\n    y = x[0, i:i + n] * 2\n    return y\nout = f(jnp.arange(8.0).reshape(2, 4), 1)",
+        [2, 4],
+    ),
+    "a part of a batch": Program(
+        "@jax.jit\ndef f(x, i):\n    return x[i * 3:(i + 1) * 3].sum()\nout = f(jnp.arange(9.0), 1)", 12
+    ),
+    "a window around a position": Program(
+        "@jax.jit\ndef f(x, i):\n    return x[..., i - 1:i + 1 + 1]\nout = f(jnp.arange(9.0), 4)", [3, 4, 5]
+    ),
+    "a slice of a cache is assigned": Program(
+        "@jax.jit\ndef f(cache, k, pos):\n    cache[:, pos:pos + k.shape[1]] = k\n    return cache\n"
+        "out = f(jnp.zeros((1, 4)), jnp.ones((1, 2)), 1)",
+        [[0, 1, 1, 0]],
+    ),
+    "a patch is added": Program(
+        "@jax.jit\ndef f(x, i, j):\n    x[i:i + 1, j:j + 2] += 3.0\n    return x\nout = f(jnp.zeros((2, 3)), 1, 1)",
+        [[0, 0, 0], [0, 3, 3]],
+    ),
+    "a slice of .at": Program(
+        "@jax.jit\ndef f(x, i):\n    return x.at[i:i + 2].set(1.0)\nout = f(jnp.zeros(4), 2)", [0, 0, 1, 1]
+    ),
+    "a loop beside a function of the name that the loop's has": Program(
+        "def body(x, state):\n    return x + state\n@jax.jit\ndef f(x, n):\n    state = 2.0\n    for i in range(n):\n"
+        "        x = body(x, state)\n        state = state + 1\n    return x\nout = f(0.0, 3)",
+        9,
+    ),
     "a mask under jit": Program(
         "@jax.jit\ndef f(x):\n    x[x < 0] = 0\n    return x\nout = f(jnp.array([-1.0, 2.0]))", [0, 2]
     ),

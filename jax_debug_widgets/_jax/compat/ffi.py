@@ -107,10 +107,16 @@ def data_of(buffers: Any, number: Any) -> Any:
 
 
 @njit
+def shape_of(buffer: Any) -> Any:
+    """The length of each axis of a buffer."""
+    return words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK]))
+
+
+@njit
 def size_of(buffer: Any) -> Any:
     """How many elements a buffer has."""
     size: Any = 1
-    for length in words(buffer[_BUFFER_SHAPE], np.int64(buffer[_BUFFER_RANK])):
+    for length in shape_of(buffer):
         size *= np.int64(length)
     return size
 

@@ -71,7 +71,7 @@ def _any_odd(array: Any) -> Any:
 
 
 def _of_elements(out: Any, *inputs: Any) -> Any:
-    ins = [lax.broadcast(one, out.shape) if one.shape != out.shape else one for one in inputs]
+    ins = [lax.broadcast_in_dim(one, out.shape, range(out.ndim - one.ndim, out.ndim)) for one in inputs]
     count, first = count_and_first(odd(out), lax.bitwise_or(*_births(out, ins)))
     element, *operands = (_at(one, first) for one in (out, *ins))
     of_finite, of_infinite = map(number_of, _births(element, operands))

@@ -173,7 +173,7 @@ class Births:
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
-        aligned = len(inputs) <= 2 and all(one.aval.shape in ((), shape) for one in equation.invars)  # noqa: PLR2004
+        aligned = len(inputs) <= 2 and all(_goes_with(one.aval.shape, shape) for one in equation.invars)  # noqa: PLR2004
         elementwise = equation.primitive.name in _ELEMENTWISE and aligned
         beside = frozenset(body.beside[frames[0]])
         lanes = body.lanes(equation, frames, shape)
@@ -221,6 +221,13 @@ class Births:
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
         return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
+
+
+def _goes_with(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:
+    """Whether an operand is a scalar, or has the axes of the result, some of length 1."""
+    if len(shape) != len(result):
+        return not shape
+    return all(own in (1, length) for own, length in zip(shape, result, strict=True))
 
 
 def _is_worth_numba(body: BodyFacts) -> bool:

@@ -19,7 +19,9 @@ from jax_debug_widgets._jax.compat.ffi import (
     RESULTS,
     array_of,
     asks_for_version,
+    buffer_of,
     register,
+    shape_of,
     words,
 )
 
@@ -50,9 +52,19 @@ def _bits(value: Any) -> Any:
 
 @njit
 def _element(operands: Any, number: int, at: int) -> Any:
-    """An element of an operand, which may be a single number for all."""
+    """The element of an operand that goes with an element of the result; an axis of length 1 has one for all."""
     array = array_of(operands, number, np.float32)
-    return array[at] if array.size > 1 else array[0]
+    if array.size == 1:
+        return array[0]
+    shape, own = shape_of(buffer_of(operands, 0)), shape_of(buffer_of(operands, number))
+    place, step, rest = 0, 1, at
+    for axis in range(shape.size - 1, -1, -1):
+        length = np.int64(shape[axis])
+        if own[axis] > 1:
+            place += rest % length * step
+            step *= length
+        rest //= length
+    return array[place]
 
 
 @njit

@@ -27,14 +27,52 @@ def certain_values(
     """
     found = {atom for atom, goes_on in zip(jaxpr.outvars, results, strict=True) if goes_on and _is_variable(atom)}
     choosing = _choosing(jaxpr) if but_for_tests else frozenset[Any]()
+    cases = _Cases()
     for equation in reversed(jaxpr.eqns):
+        found.update(filter(cases.are_complete, equation.outvars))
         if not (_is_seen(equation) or any(one in found for one in equation.outvars)):
+            if not (tests_for_nan(equation) and equation.outvars[0] in choosing):
+                cases.pass_on(equation, but_for_tests=but_for_tests)
             continue
-        if not (_tests_for_nan(equation) and equation.outvars[0] in choosing):
+        cases.begin(equation)
+        if not (tests_for_nan(equation) and equation.outvars[0] in choosing):
             goes_on = certain_operands(equation, found, but_for_tests=but_for_tests)
             is_part = is_condition and is_of_conditions(equation)
             found.update(filter(_is_variable, equation.invars if is_part else goes_on))
+    found.update(filter(cases.are_complete, (*jaxpr.invars, *jaxpr.constvars)))
     return found
+
+
+class _Cases:
+    """The cases of choices that each variable goes to: `where(p, x - 1, x)` takes `x` in both, so it goes on for certain."""
+
+    def __init__(self) -> None:
+        self._cases: dict[Any, dict[int, set[int]]] = {}  # Variable -> the choice, by its id -> its cases.
+        self._counts: dict[int, int] = {}
+
+    def begin(self, choice: core.JaxprEqn) -> None:
+        """Note the operands of a choice whose result goes on for certain; other equations are left out."""
+        cases = cases_of(choice)
+        self._counts[id(choice)] = len(cases)
+        for case, atom in cases:
+            self._note(atom, id(choice), {case})
+
+    def pass_on(self, equation: core.JaxprEqn, *, but_for_tests: bool) -> None:
+        """Note for the operands of an equation what is noted for its results."""
+        for out in equation.outvars:
+            if own := self._cases.get(out):
+                for atom in certain_operands(equation, {out}, but_for_tests=but_for_tests):
+                    for choice, cases in own.items():
+                        self._note(atom, choice, cases)
+
+    def _note(self, atom: Any, choice: int, cases: set[int]) -> None:
+        if _is_variable(atom):
+            self._cases.setdefault(atom, {}).setdefault(choice, set()).update(cases)
+
+    def are_complete(self, variable: Any) -> bool:
+        """Return whether a choice takes a variable in each case."""
+        own = self._cases.get(variable, {})
+        return any(len(cases) == self._counts[choice] for choice, cases in own.items())
 
 
 def _is_seen(equation: core.JaxprEqn) -> bool:
@@ -42,7 +80,7 @@ def _is_seen(equation: core.JaxprEqn) -> bool:
     return bool(equation.effects) and not equation.params.get("guards")
 
 
-def _tests_for_nan(equation: core.JaxprEqn) -> bool:
+def tests_for_nan(equation: core.JaxprEqn) -> bool:
     """Whether an equation tests numbers for NaN or infinity."""
     name, operands = equation.primitive.name, equation.invars
     if name in ("eq", "ne"):
@@ -102,6 +140,20 @@ def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests:
         inside = certain_values(inner, [one in found for one in equation.outvars], but_for_tests=but_for_tests)
         return [one for one, own in zip(operands, inner.invars, strict=True) if own in inside]
     return operands
+
+
+def cases_of(equation: Any) -> list[tuple[int, Any]]:
+    """The operands that an equation chooses from, each with the number that chooses it; empty for other equations."""
+    name = equation.primitive.name
+    if name not in ("select_n", "jit", "pjit") or not equation.invars:
+        return []
+    chooses, *cases = equation.invars
+    if name == "select_n":
+        return [*enumerate(cases)]
+    is_where = name in ("jit", "pjit") and equation.params.get("name") in ("_where", "where")
+    if is_where and len(cases) == 2 and chooses.aval.dtype == np.bool_:  # noqa: PLR2004
+        return [*zip((1, 0), cases, strict=True)]
+    return []
 
 
 def is_of_conditions(equation: core.JaxprEqn) -> bool:

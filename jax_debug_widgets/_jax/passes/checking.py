@@ -144,7 +144,7 @@ class _Pass:
         scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
         known = (self.forward, self.lanes_of, part, beside, self.definitions, inputs, scope)
         body, checked_here = BodyFacts(certain, computed, *known), set[Any]()
-        choices = choices_of(jaxpr, certain, self.definitions, defined)
+        choices = choices_of(jaxpr, certain, computed, self.definitions, defined)
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
             here = replace(body, part=part.of(equation))

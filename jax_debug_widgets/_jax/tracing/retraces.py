@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
@@ -102,7 +102,9 @@ class TraceWatch(Replacing):
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
         place = name, code.co_filename, code.co_firstlineno
-        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_ours, hash(code))
+        return Trace(
+            *place, identity, callers, leaves, statics, options, seconds, is_ours, hash((code, *_wrappers_of(fun)))
+        )
 
     def _identity_of(self, fun: Any) -> int:
         try:
@@ -135,6 +137,13 @@ def _code_of(fun: Any) -> CodeType | None:
     if code is None and callable(fun):
         code = getattr(type(fun).__call__, "__code__", None)
     return code if isinstance(code, CodeType) else None
+
+
+def _wrappers_of(fun: Any) -> Iterator[Any]:
+    """The codes of the wrappers around a function: that of `jax.grad` makes another function of `f` than `f` itself."""
+    while isinstance(fun, functools.partial) or hasattr(fun, "__wrapped__"):
+        yield getattr(fun, "__code__", type(fun))
+        fun = fun.func if isinstance(fun, functools.partial) else fun.__wrapped__
 
 
 _DESCRIBING = ("eval_shape", "make_jaxpr_f")

@@ -61,7 +61,8 @@ class Trace:
         structure of each traced argument, by its name and `STRUCTURE`.
       options: a number for the options of `jax.jit`.
       seconds: how long the trace took.
-      code: a number for its code: two lambdas in one line have different numbers.
+      code: a number for its code and its wrappers: two lambdas in one line have different numbers, and so have `f` and
+        `jax.grad(f)`.
       is_ours: whether this package caused it; the user cannot avoid such a trace.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,10 @@ def _is_harmless(value: Any) -> bool:
         is_defined = isinstance(value, type | BuiltinFunctionType) or hasattr(value, "__code__")
         package = getattr(value if is_defined else type(value), "__module__", None) or "builtins"
         code = getattr(value, "__code__", None)
+        if isinstance(
+            value, FunctionType
+        ):  # A wrapper, such as that of `jax.vmap`, has the `__module__` of what it wraps.
+            package = value.__globals__.get("__name__", package)
         is_own = code is not None and not is_library(code.co_filename)
     if package.startswith("numpy.random"):
         return False

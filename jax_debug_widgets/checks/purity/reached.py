@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import jax
 
 from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
@@ -29,10 +31,45 @@ Reached = dict[FunctionType, Given]
 """A function -> its known arguments."""
 
 
-def reached(function: Any, static: Given | None = None) -> Reached:
-    """Find the user's functions that a call of `function` may run; `static` are its known static arguments."""
+def reached_by_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], jit: Any) -> Reached:
+    """Find the user's functions that a call may run: also functions and methods that its arguments bring along.
+
+    A method is found if a function names it. `jit` are the options of `jax.jit`; None without it.
+    """
+    classes, functions = _brought_by((args, kwargs))
+    static = static_objects(function, args, kwargs, jit)
     found: Reached = {}
-    todo: list[tuple[Any, int]] = [(function, 0)]
+    todo: list[tuple[Any, int]] = [*((one, 0) for one in functions), (function, 0)]
+    while todo and len(found) < _MOST_FUNCTIONS:
+        _reach(found, todo, static)
+        todo = [(one, 0) for one in _methods(classes, found) if one not in found]
+    return found
+
+
+def _methods(classes: Collection[type], found: Reached) -> Iterator[FunctionType]:
+    """Yield the user's methods of classes that the functions name, and those of objects that can be called."""
+    named = {"__call__"}.union(*(body.co_names for one in found for body in _bodies(one.__code__)))
+    for owner in dict.fromkeys(parent for one in classes for parent in one.__mro__):
+        for name, method in vars(owner).items():
+            if name in named and isinstance(method, FunctionType) and not is_library(method.__code__.co_filename):
+                yield method
+
+
+def _brought_by(arguments: Any) -> tuple[set[type], list[Any]]:
+    """Return the classes of the objects in arguments, also those that `equinox.filter_jit` takes apart, and the functions."""
+    leaves, structure = jax.tree_util.tree_flatten(arguments)
+    todo = [structure, *(one for one in leaves if isinstance(one, jax.tree_util.PyTreeDef))]
+    found: set[type] = set()
+    while todo:
+        node = todo.pop()
+        data = node.node_data()
+        if data is not None:
+            found.add(data[0])
+            todo += node.children()
+    return found, [one for one in leaves if _is_code(one)]
+
+
+def _reach(found: Reached, todo: list[tuple[Any, int]], static: Given) -> None:
     while todo and len(found) < _MOST_FUNCTIONS:
         one, depth = todo.pop()
         plain, owner = _plain(one)
@@ -42,10 +79,9 @@ def reached(function: Any, static: Given | None = None) -> Reached:
             todo += [(held, depth + 1) for held in _held(plain, one)]
             continue
         own = _bound(one, plain, owner)
-        found[plain] = given = own if found else {**(static or {}), **own}
+        found[plain] = given = own if found else {**static, **own}
         todo += [(value, 0) for _, value, _ in named(plain, given) if _is_code(value)]
         todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
-    return found
 
 
 def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]]:
@@ -134,7 +170,13 @@ def _step(value: Any, step: Any) -> Any:
     if (computing := _property(value, step)) is not None:
         return MethodType(computing, value)
     found = inside(value, step)
-    return MethodType(found, value) if isinstance(found, FunctionType) and not isinstance(value, ModuleType) else found
+    is_method = isinstance(found, FunctionType) and isinstance(step, str) and found is not _own(value, step[1:])
+    return MethodType(found, value) if is_method and not isinstance(value, ModuleType) else found
+
+
+def _own(value: Any, name: str) -> Any:
+    """Return what an object itself holds as an attribute: a function there is no method, and gets no `self`."""
+    return vars(value).get(name) if inspect.getattr_static(value, "__dict__", None) is not None else None
 
 
 def _property(value: Any, step: Any) -> FunctionType | None:

@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.purity.harmless import may_run_again
 from jax_debug_widgets.checks.purity.impure import calls_seen, random_state
 from jax_debug_widgets.checks.purity.marks import Marks
 from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange, Print, change_of, is_cleared, print_of
-from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, own_code, reached, static_objects
+from jax_debug_widgets.checks.purity.reached import Reached, code_of, is_state, named, own_code, reached_by_call
 
 FUNCTION = "function"
 """The kind of the print of a function of the user: its code, which a new definition replaces."""
@@ -43,6 +43,7 @@ class Effect:
       is_loop: whether the body of a loop or branch was traced.
       taken: what takes the elements of an iterator; empty if unknown.
       is_endless: whether the iterator has no end.
+      is_tracer: whether the new value is a tracer or has one: if that is kept, it is a leak.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Effect:
     is_loop: bool = False
     taken: str = ""
     is_endless: bool = False
+    is_tracer: bool = False
 
 
 @dataclass
@@ -94,7 +96,7 @@ class PurityWatch:
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
         if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
             return None
-        functions = reached(function, static_objects(function, args, kwargs, jit))
+        functions = reached_by_call(function, args, kwargs, jit)
         if not functions:
             return None
         look = _Look(self, function, functions, is_body=jit is None)
@@ -121,12 +123,9 @@ class PurityWatch:
     ) -> SeesCalls | None:
         """Handle the end of a look-up, see `TraceVisitor.found`."""
         known = None if is_traced else self._known.get(program)
-        for checked in look.arguments() if is_traced else ():
-            self._note(checked)
         effects = list(self._effects(look)) if is_traced else []
-        if self._wants("purity"):
-            for checked in effects:
-                self._note(checked)
+        for checked in (*(look.arguments() if is_traced else ()), *(effects if self._wants("purity") else ())):
+            self._note(checked)
         if look.is_body or not self._wants("stale"):
             return None
         if known is None:
@@ -171,7 +170,7 @@ class PurityWatch:
         seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
         for function, name, line, change in found:
             is_iterator = "iterator" in (change.before.kind, change.after.kind)
-            if change.after.has_tracer() or (is_inner and not is_iterator):
+            if is_inner and not is_iterator:
                 continue
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
@@ -183,6 +182,7 @@ class PurityWatch:
                 *(kind, whole, look.name, change.before.text, change.after.text, look.is_body),
                 taken=source.taking(node, whole) if is_iterator else "",
                 is_endless="endless" in change.before.text,
+                is_tracer=change.after.has_tracer(),
             )
             frame = source.frame_at(function, node, line)
             if node is not None:

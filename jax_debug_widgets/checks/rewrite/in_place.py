@@ -11,6 +11,8 @@ import numpy as np
 from jax_debug_widgets.checks.namespace import is_array, is_traced, is_whole_number, value_of
 from jax_debug_widgets.checks.rewrite.expressions import replaced
 from jax_debug_widgets.checks.rewrite.masks import broadcast_mask, is_mask
+from jax_debug_widgets.checks.rewrite.names import unused
+from jax_debug_widgets.checks.rewrite.slices import with_known_lengths
 
 _METHODS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -38,8 +40,11 @@ def in_place(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
       statement: the statement.
       names: the variables of its frame. They tell which part of `d["w"][0]` is the array.
     """
+    known = with_known_lengths(statement, names)
+    if known is None:
+        return None
     try:
-        lines = _rewritten(statement, names)
+        lines = _rewritten(known, names)
     except _UncertainError:
         return None
     is_unknown = "dataclasses" not in names and any("dataclasses.replace" in line for line in lines or ())
@@ -128,7 +133,7 @@ def _assigned(statement: ast.Assign, names: Mapping[str, Any]) -> list[str] | No
         return [_set(target, value, names) for target in targets if isinstance(target, ast.Subscript)]
     # The value is computed once, as Python does.
     plain = [ast.unparse(target) for target in targets if not isinstance(target, ast.Subscript)]
-    first, *others = plain or ["value"]
+    first, *others = plain or [unused("value", names)]
     lines = [f"{first} = {value}", *(f"{other} = {first}" for other in others)]
     return lines + [_set(target, first, names) for target in targets if isinstance(target, ast.Subscript)]
 
@@ -137,7 +142,7 @@ def _unpacked(target: ast.Tuple | ast.List, value: ast.expr, names: Mapping[str,
     if any(isinstance(part, ast.Starred | ast.Tuple | ast.List) for part in target.elts):
         return None
     parts = [
-        f"new_{number}" if isinstance(part, ast.Subscript) else ast.unparse(part)
+        unused(f"new_{number}", names) if isinstance(part, ast.Subscript) else ast.unparse(part)
         for number, part in enumerate(target.elts)
     ]
     lines = [f"{', '.join(parts)} = {ast.unparse(value)}"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax_debug_widgets.checks.rewrite.choices import can_be_traced
 from jax_debug_widgets.checks.rewrite.expressions import condition
-from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_in, state_of
+from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_in, state_of, unused
 
 _BOUNDS = 2
 
@@ -27,11 +27,12 @@ def while_loop(statement: ast.While, after: Sequence[ast.stmt], names: Mapping[s
     state = _state(statement.body, (statement.test, *after), names)
     if not state or statement.orelse or has_jump(statement.body):
         return None
-    given = state_of(state)
+    given, used = state_of(state), (names, read_in(statement), assigned_in(statement.body))
+    unfinished, body, packed = (unused(name, *used) for name in ("unfinished", "body", "state"))
     return [
-        *_function("unfinished", state, [f"return {condition(statement.test, names)}"]),
-        *_function("body", state, [*_lines(statement.body), f"return {given}"]),
-        f"{', '.join(state)} = jax.lax.while_loop(unfinished, body, {given})",
+        *_function(f"{unfinished}({{}})", state, packed, [f"return {condition(statement.test, names)}"]),
+        *_function(f"{body}({{}})", state, packed, [*_lines(statement.body), f"return {given}"]),
+        f"{', '.join(state)} = jax.lax.while_loop({unfinished}, {body}, {given})",
     ]
 
 
@@ -51,10 +52,11 @@ def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, 
     if not state or statement.orelse or has_jump(statement.body) or counter in read_in(*after):
         return None
     low, high = ("0", *map(ast.unparse, call.args))[-2:]
-    given = state_of(state)
+    given, used = state_of(state), (names, read_in(statement), assigned_in(statement.body))
+    body, packed = unused("body", *used), unused("state", *used)
     return [
-        *_function("body", state, [*_lines(statement.body), f"return {given}"], before=counter),
-        f"{', '.join(state)} = jax.lax.fori_loop({low}, {high}, body, {given})",
+        *_function(f"{body}({counter}, {{}})", state, packed, [*_lines(statement.body), f"return {given}"]),
+        f"{', '.join(state)} = jax.lax.fori_loop({low}, {high}, {body}, {given})",
     ]
 
 
@@ -70,15 +72,14 @@ def _state(block: Sequence[ast.stmt], later: Sequence[ast.AST], names: Mapping[s
     return carried if is_known and all(can_be_traced(ast.Name(name), names) for name in carried) else None
 
 
-def _function(name: str, state: Sequence[str], lines: Sequence[str], before: str = "") -> list[str]:
-    """Return the lines of a function of the state.
+def _function(head: str, state: Sequence[str], packed: str, lines: Sequence[str]) -> list[str]:
+    """Return the lines of a function of the state, whose name and arguments are `head` with `{}` for the state.
 
-    A state with several parts is unpacked. `before` is the function's first argument, if any.
+    A state with several parts has the name `packed`, and is unpacked.
     """
-    given = state[0] if len(state) == 1 else "state"
-    unpacking = [] if len(state) == 1 else [f"{', '.join(state)} = state"]
-    arguments = ", ".join(filter(None, (before, given)))
-    return [f"def {name}({arguments}):", *(f"    {line}" for line in (*unpacking, *lines))]
+    given = state[0] if len(state) == 1 else packed
+    unpacking = [] if len(state) == 1 else [f"{', '.join(state)} = {packed}"]
+    return [f"def {head.format(given)}:", *(f"    {line}" for line in (*unpacking, *lines))]
 
 
 def _lines(block: Sequence[ast.stmt]) -> list[str]:

@@ -20,8 +20,9 @@ _SIZES = {
     **dict.fromkeys(("unique", "unique_values", "union1d", "intersect1d", "setdiff1d"), "size"),
     "repeat": "total_repeat_length",
     "bincount": "length",
+    **dict.fromkeys(("segment_sum", "segment_prod", "segment_max", "segment_min"), "num_segments"),
 }
-"""The functions of `jax.numpy` with a result whose size depends on values -> the argument that says the size."""
+"""The functions of `jax.numpy` and `jax.ops` with a result whose size depends on values -> the argument that says the size."""
 
 
 def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 
 def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -40,6 +41,12 @@ def read_in(*nodes: ast.AST) -> set[str]:
             elif isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
                 read.add(one.target.id)
     return read
+
+
+def unused(name: str, *taken: Container[str]) -> str:
+    """Return the name, or with a number behind it, such that none of `taken` has it."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain((name,), numbered) if not any(one in names for names in taken))
 
 
 def has_jump(block: Iterable[ast.stmt]) -> bool:

@@ -132,7 +132,8 @@ def _found(run: Reported) -> list[Finding]:
         *(of_retraces(one, run.name_file) for one in retraced(tuple(run.traces), run.name_file)),
         *run.trace_prints_found(),
         *found_while_running(
-            run.checked.seen(wait=False), run.name_file, partial(event_after, run, run.call_log.program_of)
+            *(run.checked.seen(wait=False), run.name_file, partial(event_after, run, run.call_log.program_of)),
+            is_leak_explained=any(one.kind is Kind.LEAK for one in run.explained),
         ),
         *run.expectations.findings(),
         *phantoms_in(run.store),

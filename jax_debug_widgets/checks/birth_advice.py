@@ -1,0 +1,84 @@
+"""Say what to write in place of an expression that makes a NaN or an infinity, or whose derivative does (S11)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container
+
+from jax_debug_widgets.checks.rewrite.names import unused
+from jax_debug_widgets.checks.written import SourceExpression
+
+Advice = tuple[tuple[str, ...], str]
+"""The lines to write, and what to know about them or what else to do."""
+
+_EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0", "arccos": "abs({x}) < 1", "arcsin": "abs({x}) < 1"}
+"""Function -> the condition under which its derivative is finite; at the edge of the domain it is infinite."""
+
+_MASK = (
+    "A jnp.where around the result alone does not remove the infinite derivative: 0 * inf is NaN. Mask the "
+    "argument as well."
+)
+_MASKED_ROW = (
+    "Where all elements are -inf there is no finite result: leave one finite, or write a large negative number, -1e30, "
+    "in place of -inf."
+)
+_DIVIDED = "Where the divisor is 0 this divides by 1. Choose what is right there."
+_OF_CALLED = {
+    "log": "Of probabilities take jax.nn.log_softmax or logsumexp; x * log(x) is 0 at 0 as jax.scipy.special.xlogy(x, x).",
+    "exp": "Subtract the maximum first, as jax.nn.softmax and logsumexp do; or clip the argument.",
+    "cholesky": "The matrix is not positive definite. Add to its diagonal: a + 1e-6 * jnp.eye(a.shape[-1]).",
+    **dict.fromkeys(("softmax", "log_softmax", "logsumexp"), _MASKED_ROW),
+}
+"""Function -> what to do if it makes the NaN or infinity itself."""
+
+_DOMAINS = {"sqrt": "jnp.maximum({x}, 0.0)", **dict.fromkeys(("arccos", "arcsin"), "jnp.clip({x}, -1.0, 1.0)")}
+"""Function -> its argument in its domain."""
+
+
+def for_derivative(written: SourceExpression, taken: Container[str]) -> Advice:
+    """Say how to avoid a derivative that is not finite; `taken` are the names that the lines must not assign."""
+    if written.called in ("softmax", "log_softmax", "logsumexp"):
+        return (), _MASKED_ROW
+    x, is_safe = unused("x", taken), unused("is_safe", taken)
+    match written.node:
+        case ast.Call(func=function, args=[argument], keywords=[]) if written.called in _EDGES:
+            edge, result = _EDGES[written.called], f"{ast.unparse(function)}({{}})"
+        case ast.Call(args=[array], keywords=options) if written.called == "norm" and not _has_order(options):
+            given = "".join(f", {ast.unparse(one)}" for one in options)
+            argument = ast.parse(f"jnp.sum(jnp.square({ast.unparse(array)}){given})", mode="eval").body
+            edge, result = "{x} > 0", "jnp.sqrt({})"
+        case ast.BinOp(left=argument, op=ast.Pow(), right=ast.Constant(value=float(power))) if 0 < power < 1:
+            edge, result = "{x} > 0", f"{{}} ** {power}"
+        case _:
+            return (), _MASK
+    first = ()
+    if isinstance(argument, ast.Name):
+        x = argument.id
+    else:
+        first = (f"{x} = {ast.unparse(argument)}",)
+    safe = result.format(f"jnp.where({is_safe}, {x}, 0.5)")
+    return (*first, f"{is_safe} = {edge.format(x=x)}", f"jnp.where({is_safe}, {safe}, 0.0)"), _MASK
+
+
+def _has_order(options: list[ast.keyword]) -> bool:
+    return not {one.arg for one in options} <= {"axis", "keepdims"}
+
+
+def for_value(written: SourceExpression, operands: list[float], dtype: str, taken: Container[str]) -> Advice:
+    """Say how to avoid a value that is not finite, computed from `operands` if they are known."""
+    if dtype == "float16":
+        return (), "float16 ends at 65504: compute this in float32 or bfloat16."
+    match written.node:
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if operands[1:] == [0]:
+            text, first = ast.unparse(right), ()
+            if any(isinstance(one, ast.Call | ast.BinOp) for one in ast.walk(right)):
+                divisor = unused("divisor", taken)
+                first, text = (f"{divisor} = {text}",), divisor
+            divided = ast.BinOp(left, ast.Div(), ast.parse(f"jnp.where({text} == 0, 1.0, {text})", mode="eval").body)
+            return (*first, ast.unparse(divided)), _DIVIDED
+        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=float(power))) if 0 < power < 1:
+            return for_derivative(written, taken)
+        case ast.Call(func=function, args=[argument], keywords=[]) if written.called in _DOMAINS:
+            text = f"{ast.unparse(function)}({_DOMAINS[written.called].format(x=ast.unparse(argument))})"
+            return (), f"The argument is outside of the function's domain. If by rounding alone: {text}."
+    return (), _OF_CALLED.get(written.called, "")
