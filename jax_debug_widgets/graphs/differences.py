@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jax_debug_widgets.graphs.flat import Edge, FlatOperation
 from jax_debug_widgets.graphs.pairing import Pairing
+from jax_debug_widgets.graphs.program import Operand
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,46 @@ def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference
 
 
 def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> Iterator[Difference]:
-    """Yield the operands that do not correspond, such as `2.0 → 3.0` for numbers."""
-    before, after = list(one.operands), list(other.operands)
+    """Yield the operands that do not correspond, such as `2.0 → 3.0` for numbers.
+
+    Those that a body reads are left out: the difference is where it uses them.
+    """
+    if one.down == other.down:
+        return
+    inside = len(one.equation.bodies) == len(other.equation.bodies)
+    before, after = (_operands(own, inside=inside) for own in (one, other))
     if len(before) != len(after):
         yield Difference(str(len(before)), str(len(after)), "operands")
         return
     orders = [after, after[::-1]] if one.commutes else [after]
-    if any(all(is_same_edge(*pair, pairing) for pair in zip(before, order, strict=True)) for order in orders):
-        return
-    for left, own, right, its in zip(before, one.equation.operands, after, other.equation.operands, strict=True):
-        if is_same_edge(left, right, pairing):
-            continue
-        texts = own.text, its.text
-        if own.text == its.text:  # A name that is assigned again, or two arrays.
-            texts = f"{own.text}{pairing.maker(0, left)}", f"{its.text}{pairing.maker(1, right)}"
+    pairs = [[pair for pair in zip(before, order, strict=True) if not _corresponds(pair, pairing)] for order in orders]
+    for (left, own), (right, its) in min(pairs, key=len):
+        texts = _text(left, own), _text(right, its)
+        if texts[0] == texts[1]:  # A name that is assigned again, or two arrays.
+            texts = f"{texts[0]}{pairing.maker(0, left)}", f"{texts[1]}{pairing.maker(1, right)}"
         yield Difference(*texts)
 
 
+def _operands(one: FlatOperation, *, inside: bool) -> list[tuple[Edge, Operand]]:
+    """The operands of an operation; without those that its bodies read, if it is looked `inside`."""
+    read = {at for body in one.equation.bodies for at in body.given} if inside else set[int | None]()
+    pairs = zip(one.operands, one.equation.operands, strict=True)
+    return [pair for place, pair in enumerate(pairs) if place not in read]
+
+
+def _corresponds(pair: tuple[tuple[Edge, Operand], tuple[Edge, Operand]], pairing: Pairing) -> bool:
+    (left, _), (right, _) = pair
+    return is_same_edge(left, right, pairing)
+
+
+def _text(edge: Edge, operand: Operand) -> str:
+    """A number as it is in the source, though a cast of it is between."""
+    return edge[2] if edge[0] == "constant" else operand.text
+
+
 def is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
-    """Return whether two operands come from paired operations, or from the same input."""
+    """Return whether two operands come from paired operations, from the same computation, or from the same input."""
     if one[0] == other[0] == "result":
-        return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
+        is_paired = pairing.forth.get(one[1]) == other[1]
+        return one[2] == other[2] and (is_paired or pairing.compute_the_same(one[1], other[1]))
     return one[:2] == other[:2]

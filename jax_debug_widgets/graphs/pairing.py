@@ -30,10 +30,14 @@ class Pairing:
     def find(self) -> Pairing:
         """Run all rounds."""
         self._round(lambda one: (one.down, one.up))
+        self._round(lambda one: (one.down, _place_of(one)))
         self._round(lambda one: one.down)
         self._round(lambda one: one.up)
+        self._round(lambda one: (one.label, one.name, _place_of(one)) if one.name and _place_of(one) else None)
+        self._round(lambda one: (one.label, _place_of(one)) if _place_of(one) else None)
         self._round(lambda one: (one.name, one.label) if one.name else None)
         self._beside_pairs()
+        self._round(_with_numbers)
         self._round(lambda one: (one.equation.primitive, one.equation.source) if one.equation.source else None)
         self._round(lambda one: one.name or None)
         self._between_pairs()
@@ -106,6 +110,10 @@ class Pairing:
         is_used = is_used or bool(self._ends[0].get(one.number, set()) & self._ends[1].get(other.number, set()))
         return shares and (is_used or one.equation.primitive == other.equation.primitive)
 
+    def compute_the_same(self, one: int, other: int) -> bool:
+        """Return whether two operations compute the same from the same inputs, paired or not."""
+        return self._before.nodes[one].down == self._after.nodes[other].down
+
     def maker(self, side: int, edge: Edge) -> str:
         """Describe in a word where an operand of one of the programs comes from."""
         flat = (self._before, self._after)[side]
@@ -124,6 +132,19 @@ _MOST_USERS = 64
 def _line_of(one: FlatOperation) -> Hashable:
     source = one.equation.source
     return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
+
+
+def _place_of(one: FlatOperation) -> Hashable:
+    """The function and the columns: what stays of a place where lines are added or removed before it."""
+    source = one.equation.source
+    return (source.function, source.column, source.end_column) if source else None
+
+
+def _with_numbers(one: FlatOperation) -> Hashable:
+    """The same operation with the same numbers in the same function, `0.5 * x`, wherever `x` comes from."""
+    numbers = tuple(edge[1] for edge in one.operands if edge[0] == "constant")
+    source = one.equation.source
+    return (one.label, numbers, source.function, source.line) if numbers and source else None
 
 
 def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
