@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from jax_debug_widgets.graphs.differences import is_same_edge
 from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram, flat_of, hash_down, hash_up
 from jax_debug_widgets.graphs.pairing import Pairing
 from jax_debug_widgets.graphs.program import Body, Program
@@ -23,16 +22,8 @@ class Around:
     @cached_property
     def keys(self) -> tuple[list[Edge], list[Edge]]:
         """A key for each operand of both; operands that correspond have one key, whatever their order."""
-        its = self.after.operands
-        after: list[Edge] = [("outer", its.index(edge)) for edge in its]
-        before: list[Edge] = [
-            next(
-                (key for key, edge in zip(after, its, strict=True) if is_same_edge(one, edge, self.pairing)),
-                ("outer", -1 - place),
-            )
-            for place, one in enumerate(self.before.operands)
-        ]
-        return before, after
+        own = [self.pairing.computed(0, edge) for edge in self.before.operands]
+        return own, [self.pairing.computed(1, edge) for edge in self.after.operands]
 
     @cached_property
     def runs_the_same(self) -> bool:

@@ -71,8 +71,10 @@ def _operands(one: FlatOperation, *, inside: bool) -> list[tuple[Edge, Operand]]
 
 
 def _corresponds(pair: tuple[tuple[Edge, Operand], tuple[Edge, Operand]], pairing: Pairing) -> bool:
-    (left, _), (right, _) = pair
-    return is_same_edge(left, right, pairing)
+    """Whether two operands are the same; the dtype of a number is that of its operation."""
+    (left, own), (right, its) = pair
+    is_number = own.kind == its.kind == "number" and own.type != its.type
+    return is_same_edge(left, right, pairing) or (is_number and own.text == its.text)
 
 
 def _text(edge: Edge, operand: Operand) -> str:

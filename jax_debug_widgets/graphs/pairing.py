@@ -30,20 +30,39 @@ class Pairing:
     def find(self) -> Pairing:
         """Run all rounds."""
         self._round(lambda one: (one.down, one.up))
-        self._round(lambda one: (one.down, _place_of(one)))
+        self._at_places(lambda one: one.down)
         self._round(lambda one: one.down)
         self._round(lambda one: one.up)
-        self._round(lambda one: (one.label, one.name, _place_of(one)) if one.name and _place_of(one) else None)
-        self._round(lambda one: (one.label, _place_of(one)) if _place_of(one) else None)
-        self._round(lambda one: (one.name, one.label) if one.name else None)
+        self._at_places(lambda one: (one.label, one.name) if one.name else None)
+        self._at_places(lambda one: one.label)
+        self._round(lambda one: (one.label, one.name) if one.name else None)
         self._beside_pairs()
-        self._round(_with_numbers)
+        self._round(lambda one: (one.label, _numbers_of(one), _function_of(one)) if _numbers_of(one) else None)
         self._round(lambda one: (one.equation.primitive, one.equation.source) if one.equation.source else None)
         self._round(lambda one: one.name or None)
         self._between_pairs()
+        self._at_places(lambda one: one.equation.primitive)
         self._round(lambda one: one.equation.primitive if one.equation.primitive in _LOOPS else None)
         self._round(_line_of)
+        self._round(lambda one: (one.label, _function_of(one)))
         return self
+
+    def _at_places(self, key: Callable[[FlatOperation], Hashable]) -> None:
+        """Pair those that are written in the same columns, of functions of one name before others.
+
+        Of a place, that is what stays when lines are added before it, or when the function is copied and edited.
+        """
+        for of_function in (_function_of, lambda _: None):
+
+            def at_place(
+                one: FlatOperation, of_function: Callable[[FlatOperation], str | None] = of_function
+            ) -> Hashable:
+                source, wanted = one.equation.source, key(one)
+                if source is None or source.column < 0 or wanted is None:
+                    return None
+                return wanted, of_function(one), source.column, source.end_column
+
+            self._round(at_place)
 
     def _pair(self, one: FlatOperation, other: FlatOperation) -> None:
         self.forth[one.number], self.back[other.number] = other.number, one.number
@@ -114,6 +133,14 @@ class Pairing:
         """Return whether two operations compute the same from the same inputs, paired or not."""
         return self._before.nodes[one].down == self._after.nodes[other].down
 
+    def computed(self, side: int, edge: Edge) -> Edge:
+        """Return a key of what an operand is computed from; those of paired operations have one key."""
+        if edge[0] != "result":
+            return edge[:2]
+        number = self.forth.get(edge[1]) if side == 0 else edge[1]
+        node = self._before.nodes[edge[1]] if number is None else self._after.nodes[number]
+        return (node.down, edge[2])
+
     def maker(self, side: int, edge: Edge) -> str:
         """Describe in a word where an operand of one of the programs comes from."""
         flat = (self._before, self._after)[side]
@@ -134,17 +161,13 @@ def _line_of(one: FlatOperation) -> Hashable:
     return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
 
 
-def _place_of(one: FlatOperation) -> Hashable:
-    """The function and the columns: what stays of a place where lines are added or removed before it."""
-    source = one.equation.source
-    return (source.function, source.column, source.end_column) if source else None
+def _function_of(one: FlatOperation) -> str | None:
+    return one.equation.source.function if one.equation.source else None
 
 
-def _with_numbers(one: FlatOperation) -> Hashable:
-    """The same operation with the same numbers in the same function, `0.5 * x`, wherever `x` comes from."""
-    numbers = tuple(edge[1] for edge in one.operands if edge[0] == "constant")
-    source = one.equation.source
-    return (one.label, numbers, source.function, source.line) if numbers and source else None
+def _numbers_of(one: FlatOperation) -> tuple[Hashable, ...]:
+    """The numbers among its operands, such as that of `0.5 * x`."""
+    return tuple(edge[1] for edge in one.operands if edge[0] == "constant")
 
 
 def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
