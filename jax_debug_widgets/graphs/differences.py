@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jax_debug_widgets.graphs.flat import Edge, FlatOperation
 from jax_debug_widgets.graphs.pairing import Pairing
-from jax_debug_widgets.graphs.program import Operand
+from jax_debug_widgets.graphs.program import Equation, Operand
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,22 @@ class Difference:
 def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference]:
     """Yield the differences between two operations apart from their operands."""
     before, after = one.equation, other.equation
-    if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
-        yield Difference(before.primitive, after.primitive)
-    elif before.params != after.params:
-        for key in sorted(before.params.keys() | after.params.keys()):
-            if before.params.get(key) != after.params.get(key):
-                yield Difference(before.params.get(key, "none"), after.params.get(key, "none"), key)
+    if one.itself != other.itself:
+        yield from _other_operation(before, after)
     types = [", ".join(map(str, own.types)) for own in (before, after)]
     if types[0] != types[1]:
         yield Difference(*types)
     if one.rules != other.rules:
         yield Difference(*(", ".join(own.rules) or "no rule for derivatives" for own in (one, other)))
+
+
+def _other_operation(before: Equation, after: Equation) -> Iterator[Difference]:
+    if before.primitive != after.primitive:
+        yield Difference(before.primitive, after.primitive)
+        return
+    for key in sorted(before.params.keys() | after.params.keys()):
+        if before.params.get(key) != after.params.get(key):
+            yield Difference(before.params.get(key, "none"), after.params.get(key, "none"), key)
 
 
 def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> Iterator[Difference]:

@@ -18,6 +18,9 @@ Edge = tuple[Any, ...]
 
 _COMMUTATIVE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 
+_ALSO = {"add_any": "add", "empty2": "empty"}
+"""What JAX calls an operation in derivatives -> what it calls it elsewhere."""
+
 _RULES = ("custom_jvp_call", "custom_vjp_call")
 
 
@@ -47,8 +50,9 @@ class FlatOperation:
     def itself(self) -> str:
         """What it does, apart from its bodies and operands, as text that is equal for equal operations."""
         equation = self.equation
-        primitive = "add" if equation.primitive == "add_any" else equation.primitive
-        return f"{primitive!r}, {sorted(equation.params.items())!r}, {[str(one) for one in equation.types]!r}"
+        primitive = _ALSO.get(equation.primitive, equation.primitive)
+        params = {} if primitive == "empty" else equation.params  # The type says it all.
+        return f"{primitive!r}, {sorted(params.items())!r}, {[str(one) for one in equation.types]!r}"
 
     @property
     def commutes(self) -> bool:
