@@ -85,12 +85,18 @@ class Comparison:
         )
         given = ", for other arguments" if self.arguments else ""
         return Page(
-            f"{self.names[0]} and {self.names[1]}: {said}{given}",
+            f"{self.names[0]} and {self.names[1]}: {said}{given}{self._where()}",
             ("", "name", "what", "where"),
             lines,
             notes,
             longest=120,
         )
+
+    def _where(self) -> str:
+        """Tell the lines of the first difference."""
+        sides = (self.first.before, self.first.after) if self.first else self.alone
+        lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
+        return f", first in {' and '.join(lines)}" if lines else ""
 
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""

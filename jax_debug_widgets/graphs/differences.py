@@ -64,7 +64,10 @@ def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -
     for (left, own), (right, its) in min(pairs, key=len):
         texts = _text(left, own), _text(right, its)
         if texts[0] == texts[1]:  # A name that is assigned again, or two arrays.
-            texts = f"{texts[0]}{pairing.maker(0, left)}", f"{texts[1]}{pairing.maker(1, right)}"
+            makers = pairing.maker(0, left), pairing.maker(1, right)
+            if makers[0] == makers[1]:
+                makers = pairing.maker(0, left, at_line=True), pairing.maker(1, right, at_line=True)
+            texts = f"{texts[0]}{makers[0]}", f"{texts[1]}{makers[1]}"
         yield Difference(*texts)
 
 

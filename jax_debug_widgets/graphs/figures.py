@@ -46,9 +46,8 @@ class Figure:
         at = f" at {self.where}" if self.where else ""
         nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
         types = f", {self.types}" if self.types else ""
-        return (
-            f"{said}: max |a - b| {self.apart:.3g} ({self.relative:.2g} relative), {self.ulp:.3g} ulp{at}{nans}{types}"
-        )
+        how = f" ({self.relative:.2g} relative), {self.ulp:.3g} ulp" if self.ulp else ""  # Of whole numbers it is 0.
+        return f"{said}: max |a - b| {self.apart:.3g}{how}{at}{nans}{types}"
 
 
 def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:

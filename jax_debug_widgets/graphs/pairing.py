@@ -141,11 +141,13 @@ class Pairing:
         node = self._before.nodes[edge[1]] if number is None else self._after.nodes[number]
         return (node.down, edge[2])
 
-    def maker(self, side: int, edge: Edge) -> str:
-        """Describe in a word where an operand of one of the programs comes from."""
+    def maker(self, side: int, edge: Edge, *, at_line: bool = False) -> str:
+        """Describe in a word where an operand of one of the programs comes from; `at_line`: with its line."""
         flat = (self._before, self._after)[side]
         if edge[0] == "result":
-            return f" ({flat.nodes[edge[1]].equation.primitive})"
+            made = flat.nodes[edge[1]].equation
+            line = f", :{made.source.line}" if at_line and made.source else ""
+            return f" ({made.primitive}{line})"
         return f" ({str(edge[1])[:_DIGITS]})" if edge[0] == "constant" else ""
 
 
