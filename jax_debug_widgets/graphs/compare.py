@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.differences import other_operation
 from jax_debug_widgets.graphs.executed import LOOPS, ExecutedProgram
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.page import Page, PageRow
@@ -70,7 +71,8 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            lines.append(PageRow(("", "", str(worst), "")))
+            told = map(str, other_operation(self.first.before, self.first.after))
+            lines.append(PageRow(("", "", "; ".join([str(worst), *told]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
@@ -85,7 +87,7 @@ class Comparison:
         )
         given = ", for other arguments" if self.arguments else ""
         return Page(
-            f"{self.names[0]} and {self.names[1]}: {said}{given}{self._where()}",
+            f"{self.names[0]} and {self.names[1]}: {said}{self._where()}{given}",
             ("", "name", "what", "where"),
             lines,
             notes,
@@ -94,7 +96,8 @@ class Comparison:
 
     def _where(self) -> str:
         """Tell the lines of the first difference."""
-        sides = (self.first.before, self.first.after) if self.first else self.alone
+        pair = (self.first.before, self.first.after) if self.first else (None, None)
+        sides = (alone or one for alone, one in zip(self.alone, pair, strict=True))
         lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
         return f", first in {' and '.join(lines)}" if lines else ""
 

@@ -30,7 +30,7 @@ def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference
     """Yield the differences between two operations apart from their operands."""
     before, after = one.equation, other.equation
     if one.itself != other.itself:
-        yield from _other_operation(before, after)
+        yield from other_operation(before, after)
     types = [", ".join(map(str, own.types)) for own in (before, after)]
     if types[0] != types[1]:
         yield Difference(*types)
@@ -38,7 +38,8 @@ def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference
         yield Difference(*(", ".join(own.rules) or "no rule for derivatives" for own in (one, other)))
 
 
-def _other_operation(before: Equation, after: Equation) -> Iterator[Difference]:
+def other_operation(before: Equation, after: Equation) -> Iterator[Difference]:
+    """Yield the differences between the primitives, or between the parameters of one primitive."""
     if before.primitive != after.primitive:
         yield Difference(before.primitive, after.primitive)
         return

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jax_debug_widgets.graphs.corresponding import Around, paired
+from jax_debug_widgets.graphs.differences import other_operation
 from jax_debug_widgets.graphs.executed import ExecutedProgram, Turn, key_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import Edge, FlatProgram
@@ -87,7 +88,12 @@ class PairedRuns:
         return Parting(None if first is None else self.pairs[first], alone)
 
     def _inside(self, pair: Pair) -> Parting | None:
-        """Return where they differ in the first differing step of a loop, or in the branch that was taken."""
+        """Return where they differ in the first differing step of a loop, or in the branch that was taken.
+
+        Steps of loops that run in another direction do not correspond.
+        """
+        if any(one.about == "reverse" for one in other_operation(pair.before, pair.after)):
+            return None
         turns = (run.inside(key_of(side)) for run, side in zip(self.runs, (pair.before, pair.after), strict=True))
         for one, other in zip(*turns, strict=False):
             if one.body != other.body:
