@@ -27,7 +27,7 @@ class Figure:
       where: the index of the largest difference.
       nans: the number of NaNs in each.
       types: differing dtypes and shapes, in words; empty if they are the same.
-      is_whole: whether both are whole numbers or booleans, of which nothing but the difference is told.
+      is_whole: whether both are whole numbers or booleans. They have no units in the last place.
     """
 
     verdict: Verdict
