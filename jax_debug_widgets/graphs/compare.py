@@ -99,7 +99,7 @@ class Comparison:
         pair = (self.first.before, self.first.after) if self.first else (None, None)
         sides = (alone or one for alone, one in zip(self.alone, pair, strict=True))
         lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
-        return f", first in {' and '.join(lines)}" if lines else ""
+        return f", first at {' and '.join(lines)}" if lines else ""
 
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""

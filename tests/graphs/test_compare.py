@@ -268,7 +268,7 @@ def test_a_loop_that_runs_in_another_direction_is_itself_what_differs_first():
     found = jdw.compare(partial(summed, reverse=True), partial(summed, reverse=False), jnp.arange(4.0))
     assert found.first.before.primitive == "scan" and not found.steps
     line = summed.__code__.co_firstlineno + 1
-    assert "reverse: True → False" in str(found) and f"DIFFERENT, first in test_compare.py:{line}\n" in str(found)
+    assert "reverse: True → False" in str(found) and f"DIFFERENT, first at test_compare.py:{line}\n" in str(found)
 
 
 def test_whole_numbers_that_differ_have_no_units_in_the_last_place():
