@@ -132,6 +132,8 @@ def _gives_what_it_takes(equation: Equation) -> bool:
     """
     if equation.primitive == "reshard":
         return not equation.params.get("dst_sharding")
+    if equation.primitive == "psum":  # Over no axis, in the derivative of one over an axis that `vmap` has mapped.
+        return not equation.params.get("axes")
     if equation.primitive not in ("convert_element_type", "broadcast_in_dim") or equation.params.get("sharding"):
         return False
     (made,), (taken,) = equation.types, equation.operands

@@ -274,6 +274,13 @@ def of_the_diagonal(matrix):
     return jnp.sum(jnp.log(jnp.diag(matrix)))
 
 
+def centred(weights, x):
+    def one(x):
+        return (x - lax.pmean(jnp.mean(x * weights), "batch")) * weights
+
+    return jnp.sum(jax.vmap(one, axis_name="batch")(x) ** 2)
+
+
 def weighed(count):
     return jnp.sin(0.5 * count) + jnp.bfloat16(1.5)
 
@@ -284,9 +291,10 @@ def weighed(count):
     [
         (jax.grad(lambda matrix: jnp.sum(steps(matrix, VECTOR) ** 2)), (DEFINITE,), "transpose_solve"),
         (jax.grad(of_the_diagonal), (DEFINITE,), "lax."),
+        (jax.grad(centred), (VECTOR, MATRIX), " = spread_4\n"),
         (weighed, (np.int32(3),), "cast = weak(count, jnp.float32)"),
     ],
-    ids=["transposed linear solve", "diagonal", "weak type"],
+    ids=["transposed linear solve", "diagonal", "sum over no axis", "weak type"],
 )
 def test_a_derivative_is_the_same_program_and_reads_no_private_names(function, args, text, tmp_path):
     with jax.numpy_dtype_promotion("standard"):
