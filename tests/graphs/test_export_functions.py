@@ -302,3 +302,12 @@ def test_a_derivative_is_the_same_program_and_reads_no_private_names(function, a
         written.check()
     assert written.is_same, written.difference
     assert text in text_in(written.path) and "bind(" not in text_in(written.path)
+
+
+def raised(x):
+    return jnp.tanh(x) + 1.0
+
+
+def test_a_parameter_has_the_name_of_a_variable_not_of_an_expression(tmp_path):
+    written = jdw.to_folder(jax.grad(lambda x: jax.nn.elu(raised(x)).sum()), VECTOR, path=tmp_path / "written")
+    assert "def elu(x):" in text_in(written.path) and "jnp_tanh" not in text_in(written.path)
