@@ -8,7 +8,8 @@ May know: numpy, events.amounts.   Must not know: JAX, Jupyter, any other room.
 from jax_debug_widgets.graphs.against_float64 import AgainstFloat64, Rounding
 from jax_debug_widgets.graphs.against_op_by_op import AgainstOpByOp, Observed
 from jax_debug_widgets.graphs.compare import Comparison, compare
-from jax_debug_widgets.graphs.diff import Diff, EquationChange, computes_the_same, diff
+from jax_debug_widgets.graphs.corresponding import computes_the_same
+from jax_debug_widgets.graphs.diff import Diff, EquationChange, diff
 from jax_debug_widgets.graphs.executed import ExecutedProgram
 from jax_debug_widgets.graphs.graph import Graph
 from jax_debug_widgets.graphs.linked import Linked

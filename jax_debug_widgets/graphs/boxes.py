@@ -124,7 +124,8 @@ class Boxes:
         numbers = tuple(number for one in children for number in one.equations)
         what = "" if "<" in node.what else node.what
         named = self._names_in(node)
-        title = named or what or self._text_of(node) or self._equations[numbers[-1]].primitive
+        called = ", ".join(dict.fromkeys(one.title for one in children if one.kind == "function"))
+        title = named or what or self._text_of(node) or called or self._equations[numbers[-1]].primitive
         box = Box(node.kind, title, what if title != what else "", node.source, numbers, self._levels.of(children))
         box.gives = self._gives(node)
         times = self._times(numbers) if node.kind in ("function", "line") else 1

@@ -18,7 +18,7 @@ class Cause:
 
 
 def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -> list[Cause]:
-    """Find the causes in those functions of a file that contain the given lines.
+    """Find the causes in those functions of a file that contain the given lines, and in those of the file that these call.
 
     Args:
       file: the file.
@@ -30,9 +30,16 @@ def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -
     except (SyntaxError, ValueError):
         return []
     found: dict[Cause, None] = {}
-    for function in ast.walk(tree):
-        if isinstance(function, _FUNCTIONS) and any(_contains(function, line) for line in lines):
+    functions = [one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS)]
+    todo = [one for one in functions if any(_contains(one, line) for line in lines)]
+    seen: set[ast.AST] = set()
+    while todo:
+        function = todo.pop()
+        if function not in seen:
+            seen.add(function)
             found |= dict.fromkeys(_Finder(function, namespace).find(function))
+            called = _called_in(function)
+            todo += [one for one in functions if not isinstance(one, ast.Lambda) and one.name in called]
     return sorted(found, key=lambda one: one.line)
 
 
@@ -40,6 +47,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 _KEEPS_ORDER = frozenset({"list", "tuple", "enumerate", "zip", "map", "filter", "iter", "sum", "next"})
 """The built-in functions that process their argument in its order."""
+
+_METHODS_THAT_KEEP_ORDER = frozenset({"fromkeys", "join", "extend", "from_iterable", "reduce", "chain"})
+"""The methods and functions of modules that do."""
+
+_GIVES_SET = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
+"""The methods of a set that give another one."""
 
 _LOSES_ORDER = frozenset({"sorted", "set", "frozenset", "len", "max", "min", "any", "all"})
 """The built-in functions with results that do not depend on the order."""
@@ -51,9 +64,14 @@ _ELSEWHERE = {
     "os.environ": "reads the environment",
     "os.getenv": "reads the environment",
     "uuid": "makes an identifier that is new each time",
+    "os.listdir": "lists a folder",
+    "os.scandir": "lists a folder",
+    "glob": "lists a folder",
     "secrets": "draws a random number that is no jax.random",
 }
 """The first part of the full name of a function -> what the function does."""
+
+_DEPENDS = "depends on PYTHONHASHSEED, or on addresses"
 
 _BUILTIN = {"id": "uses `id`, the address of an object", "hash": "uses `hash`, which differs from process to process"}
 
@@ -66,12 +84,10 @@ class _Finder:
         self._sets: set[str] = set()
         self._assigned: set[str] = set()
         for node in ast.walk(function):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self._assigned.add(target.id)
-                        if self._is_set(node.value):
-                            self._sets.add(target.id)
+            for target, value in _assigned_in(node):
+                self._assigned.add(target)
+                if self._is_set(value):
+                    self._sets.add(target)
 
     def find(self, node: ast.AST) -> Iterator[Cause]:
         """Yield the causes in a node and its children."""
@@ -96,14 +112,14 @@ class _Finder:
                 return [each.iter for each in several]
             case ast.Call(func=ast.Name(id=name), args=args) if name in _KEEPS_ORDER:
                 return args
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _METHODS_THAT_KEEP_ORDER:
+                return args
         return []
 
     def _of_set(self, node: ast.expr) -> Cause:
         text = ast.unparse(node)
-        why = (
-            f"iterates over a set, `{text}`: its order depends on PYTHONHASHSEED, or on addresses; write sorted({text})"
-        )
-        return Cause(node.lineno, f"{why}, or use dict.fromkeys(…)")
+        why = f"iterates over a set, `{text}`: its order {_DEPENDS}; write sorted({text}), or use dict.fromkeys(…)"
+        return Cause(node.lineno, why)
 
     def _is_set(self, node: ast.expr) -> bool:
         match node:
@@ -113,13 +129,20 @@ class _Finder:
                 return True
             case ast.Name(id=name):
                 return name in self._sets or (name not in self._assigned and _is_large(self._namespace.get(name)))
-            case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
-                return self._is_set(left)
+            case ast.Call(func=ast.Attribute(value=of, attr=name)) if name in _GIVES_SET:
+                return self._is_set(of)
+            case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor(), right=right):
+                return self._is_set(left) or self._is_set(right) or _is_of_keys(left)
         return False
 
     def _of_names(self, node: ast.AST) -> Iterator[Cause]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
             yield Cause(node.lineno, _BUILTIN[node.func.id])
+        match node:
+            case ast.Call(func=ast.Attribute(value=of, attr="pop"), args=[]) if self._is_set(of):
+                yield Cause(node.lineno, f"takes any element of a set, `{ast.unparse(node)}`: which one {_DEPENDS}")
+            case _:
+                pass
         called = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
         full = self._full_name(called)
         for prefix, why in _ELSEWHERE.items() if full else ():
@@ -146,6 +169,43 @@ class _Finder:
                 f"{module}.{getattr(meant, '__name__', node.id)}" if meant is not None and callable(meant) else node.id
             )
         return ".".join([root, *reversed(parts)])
+
+
+def _assigned_in(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables that a statement or an expression assigns, with what they become."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))
+        case (
+            ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            | ast.NamedExpr(target=ast.Name(id=name), value=value)
+        ):
+            yield name, value
+        case _:
+            pass
+
+
+def _called_in(function: ast.AST) -> set[str]:
+    """Return the names of the functions, and of the methods of its own object, that a function calls."""
+    names: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case (
+                ast.Call(func=ast.Name(id=name))
+                | ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name))
+            ):
+                names.add(name)
+            case _:
+                pass
+    return names
+
+
+def _is_of_keys(node: ast.expr) -> bool:
+    """Return whether an expression is the keys or items of a dictionary, whose union with others is a set."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="keys" | "items"), args=[]):
+            return True
+    return False
 
 
 def _contains(function: Any, line: int) -> bool:

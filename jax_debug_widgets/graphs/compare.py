@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.differences import other_operation
 from jax_debug_widgets.graphs.executed import LOOPS, ExecutedProgram
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.page import Page, PageRow
@@ -70,7 +71,8 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            lines.append(PageRow(("", "", str(worst), "")))
+            told = map(str, other_operation(self.first.before, self.first.after))
+            lines.append(PageRow(("", "", "; ".join([str(worst), *told]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
@@ -85,12 +87,19 @@ class Comparison:
         )
         given = ", for other arguments" if self.arguments else ""
         return Page(
-            f"{self.names[0]} and {self.names[1]}: {said}{given}",
+            f"{self.names[0]} and {self.names[1]}: {said}{self._where()}{given}",
             ("", "name", "what", "where"),
             lines,
             notes,
             longest=120,
         )
+
+    def _where(self) -> str:
+        """Tell the lines of the first difference."""
+        pair = (self.first.before, self.first.after) if self.first else (None, None)
+        sides = (alone or one for alone, one in zip(self.alone, pair, strict=True))
+        lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
+        return f", first at {' and '.join(lines)}" if lines else ""
 
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""

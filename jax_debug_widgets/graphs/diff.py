@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.corresponding import Around, flats_of
 from jax_debug_widgets.graphs.differences import Difference, differences, is_same_edge, other_operands
-from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram, flat_of, hash_down, hash_up, live_in
+from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
@@ -42,7 +43,7 @@ class EquationChange:
     @property
     def what(self) -> tuple[str, ...]:
         """The changes, in words."""
-        inside = (f"inside: {inner.headline}" for inner in self.inside if not inner.is_same)
+        inside = (f"inside: {inner.headline}" for inner in self.inside if not inner.is_in_order)
         return (*map(str, self.differences), *inside)
 
     def mirrored(self) -> EquationChange:
@@ -112,11 +113,16 @@ class Diff(Sequence[EquationChange]):
         if self.is_same:
             order = f"{counts['moved']} of them in another order" if counts["moved"] else "in the same order"
             return f"the same computation: {plural(after, 'equation')}, {order}"
-        kinds = [f"{counts[kind]} {_WORDS[kind]}{self._roles(kind)}" for kind in _WORDS if counts[kind]]
+        kinds = [f"{counts[kind]} {_WORDS[kind]}{self._about(kind)}" for kind in _WORDS if counts[kind]]
         results = [] if self.results else ["the results are different ones"]
         return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
 
-    def _roles(self, kind: Kind) -> str:
+    def _about(self, kind: Kind) -> str:
+        """Tell which pass the equations of a kind are of, or what is changed inside of them."""
+        if kind == "changed":
+            inside = Counter(one.kind for one in _innermost(self))
+            told = ", ".join(f"{inside[one]} {_WORDS[one]}" for one in _WORDS if inside[one])
+            return f" (inside: {told})" if told else ""
         if kind not in ("added", "removed"):
             return ""
         equations = (one.after or one.before for one in self.of_kind(kind))
@@ -182,6 +188,14 @@ class Diff(Sequence[EquationChange]):
         return self.page().html()
 
 
+def _innermost(found: Diff) -> Iterator[EquationChange]:
+    """Yield the changes inside loops and branches, not the loops and branches that differ only inside."""
+    for one in (one for one in found if one.kind != "same"):
+        for inner in one.inside:
+            yield from (its for its in inner if its.kind != "same" and (its.differences or not its.inside))
+            yield from _innermost(inner)
+
+
 _WORDS: dict[Kind, str] = {
     "same": "same",
     "moved": "in another order",
@@ -209,15 +223,10 @@ def diff(before: Program, after: Program, *, dead: bool = True, is_same_executab
     )
 
 
-def computes_the_same(before: Program, after: Program) -> bool:
-    """Return whether two programs compute the same results from the same inputs, in any order."""
-    bodies = before.body, after.body
-    hashes = [hash_down(flat_of(one, keys)) for one, keys in zip(bodies, _input_keys(*bodies), strict=True)]
-    return hashes[0] == hashes[1]
-
-
-def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = True) -> Diff:
-    one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
+def _diff_of(
+    before: Body, after: Body, names: tuple[str, str], *, dead: bool = True, around: Around | None = None
+) -> Diff:
+    one, other = flats_of(before, after, around)
     computed = hash_down(one), hash_down(other)
     # Pairs are always searched in the same direction, so that swapping the programs mirrors the diff.
     if (len(one.nodes), computed[0], [node.down for node in one.nodes]) > (
@@ -225,31 +234,6 @@ def _diff_of(before: Body, after: Body, names: tuple[str, str], *, dead: bool = 
     ):  # fmt: skip
         return _compared(other, one, (names[1], names[0]), dead=dead).mirrored()
     return _compared(one, other, names, dead=dead)
-
-
-def paired(before: Body, after: Body) -> tuple[FlatProgram, FlatProgram, Pairing]:
-    """Return two bodies with their calls inlined, and the pairing of their operations."""
-    one, other = (flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after), strict=True))
-    for flat in (one, other):
-        hash_down(flat)
-        hash_up(flat)
-    return one, other, Pairing(one, other).find()
-
-
-def _input_keys(before: Body, after: Body) -> Iterator[list[Edge]]:
-    """Yield the keys of each body's inputs: inputs with the same name correspond, the others by order.
-
-    Inputs that are the same in each run of a loop's body are counted apart: one program may have a number instead.
-    """
-    names = [[one.text for one in body.inputs] for body in (before, after)]
-    shared = {name for name in names[0] if names[0].count(name) == names[1].count(name) == 1}
-    for body, own in zip((before, after), names, strict=True):
-        rest = {False: iter(range(len(own))), True: (("given", place) for place in range(len(own)))}
-        given = [at is not None for at in body.given] or [False] * len(own)
-        yield [
-            ("input", name if name in shared else next(rest[is_given]))
-            for name, is_given in zip(own, given, strict=True)
-        ]
 
 
 def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *, dead: bool) -> Diff:
@@ -288,10 +272,13 @@ def _change(
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
     told = (*differences(left, right), *other_operands(left, right, pairing))
-    if left.label != right.label and len(left.equation.bodies) == len(right.equation.bodies):
+    around = Around(left, right, pairing)
+    if not around.runs_the_same and len(left.equation.bodies) == len(right.equation.bodies):
         bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
-        inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead) for own, its in bodies)
+        inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead, around=around) for own, its in bodies)
     kind: Kind = "changed" if told or not all(inner.is_same for inner in inside) else "same"
+    if kind == "same" and not all(inner.is_in_order for inner in inside):
+        kind = "moved"
     return EquationChange(kind, left.equation, right.equation, told, inside)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jax_debug_widgets.graphs.flat import Edge, FlatOperation
 from jax_debug_widgets.graphs.pairing import Pairing
+from jax_debug_widgets.graphs.program import Equation, Operand
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,8 @@ class Difference:
 def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference]:
     """Yield the differences between two operations apart from their operands."""
     before, after = one.equation, other.equation
-    if before.primitive != after.primitive and {before.primitive, after.primitive} != {"add", "add_any"}:
-        yield Difference(before.primitive, after.primitive)
-    elif before.params != after.params:
-        for key in sorted(before.params.keys() | after.params.keys()):
-            if before.params.get(key) != after.params.get(key):
-                yield Difference(before.params.get(key, "none"), after.params.get(key, "none"), key)
+    if one.itself != other.itself:
+        yield from other_operation(before, after)
     types = [", ".join(map(str, own.types)) for own in (before, after)]
     if types[0] != types[1]:
         yield Difference(*types)
@@ -41,26 +38,62 @@ def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference
         yield Difference(*(", ".join(own.rules) or "no rule for derivatives" for own in (one, other)))
 
 
+def other_operation(before: Equation, after: Equation) -> Iterator[Difference]:
+    """Yield the differences between the primitives, or between the parameters of one primitive."""
+    if before.primitive != after.primitive:
+        yield Difference(before.primitive, after.primitive)
+        return
+    for key in sorted(before.params.keys() | after.params.keys()):
+        if before.params.get(key) != after.params.get(key):
+            yield Difference(before.params.get(key, "none"), after.params.get(key, "none"), key)
+
+
 def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> Iterator[Difference]:
-    """Yield the operands that do not correspond, such as `2.0 → 3.0` for numbers."""
-    before, after = list(one.operands), list(other.operands)
+    """Yield the operands that do not correspond, such as `2.0 → 3.0` for numbers.
+
+    Those that a body reads are left out: the difference is where it uses them.
+    """
+    if one.down == other.down:
+        return
+    inside = len(one.equation.bodies) == len(other.equation.bodies)
+    before, after = (_operands(own, inside=inside) for own in (one, other))
     if len(before) != len(after):
         yield Difference(str(len(before)), str(len(after)), "operands")
         return
     orders = [after, after[::-1]] if one.commutes else [after]
-    if any(all(is_same_edge(*pair, pairing) for pair in zip(before, order, strict=True)) for order in orders):
-        return
-    for left, own, right, its in zip(before, one.equation.operands, after, other.equation.operands, strict=True):
-        if is_same_edge(left, right, pairing):
-            continue
-        texts = own.text, its.text
-        if own.text == its.text:  # A name that is assigned again, or two arrays.
-            texts = f"{own.text}{pairing.maker(0, left)}", f"{its.text}{pairing.maker(1, right)}"
+    pairs = [[pair for pair in zip(before, order, strict=True) if not _corresponds(pair, pairing)] for order in orders]
+    for (left, own), (right, its) in min(pairs, key=len):
+        texts = _text(left, own), _text(right, its)
+        if texts[0] == texts[1]:  # A name that is assigned again, or two arrays.
+            makers = pairing.maker(0, left), pairing.maker(1, right)
+            if makers[0] == makers[1]:
+                makers = pairing.maker(0, left, at_line=True), pairing.maker(1, right, at_line=True)
+            texts = f"{texts[0]}{makers[0]}", f"{texts[1]}{makers[1]}"
         yield Difference(*texts)
 
 
+def _operands(one: FlatOperation, *, inside: bool) -> list[tuple[Edge, Operand]]:
+    """The operands of an operation; without those that its bodies read, if it is looked `inside`."""
+    read = {at for body in one.equation.bodies for at in body.given} if inside else set[int | None]()
+    pairs = zip(one.operands, one.equation.operands, strict=True)
+    return [pair for place, pair in enumerate(pairs) if place not in read]
+
+
+def _corresponds(pair: tuple[tuple[Edge, Operand], tuple[Edge, Operand]], pairing: Pairing) -> bool:
+    """Whether two operands are the same; the dtype of a number is that of its operation."""
+    (left, own), (right, its) = pair
+    is_number = own.kind == its.kind == "number" and own.type != its.type
+    return is_same_edge(left, right, pairing) or (is_number and own.text == its.text)
+
+
+def _text(edge: Edge, operand: Operand) -> str:
+    """A number as it is in the source, though a cast of it is between."""
+    return edge[2] if edge[0] == "constant" else operand.text
+
+
 def is_same_edge(one: Edge, other: Edge, pairing: Pairing) -> bool:
-    """Return whether two operands come from paired operations, or from the same input."""
+    """Return whether two operands come from paired operations, from the same computation, or from the same input."""
     if one[0] == other[0] == "result":
-        return pairing.forth.get(one[1]) == other[1] and one[2] == other[2]
+        is_paired = pairing.forth.get(one[1]) == other[1]
+        return one[2] == other[2] and (is_paired or pairing.compute_the_same(one[1], other[1]))
     return one[:2] == other[:2]

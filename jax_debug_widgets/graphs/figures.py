@@ -27,6 +27,7 @@ class Figure:
       where: the index of the largest difference.
       nans: the number of NaNs in each.
       types: differing dtypes and shapes, in words; empty if they are the same.
+      is_whole: whether both are whole numbers or booleans. They have no units in the last place.
     """
 
     verdict: Verdict
@@ -36,6 +37,7 @@ class Figure:
     where: tuple[int, ...] = ()
     nans: tuple[int, int] = (0, 0)
     types: str = ""
+    is_whole: bool = False
 
     def __str__(self) -> str:
         if self.verdict == "equal":
@@ -46,9 +48,8 @@ class Figure:
         at = f" at {self.where}" if self.where else ""
         nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
         types = f", {self.types}" if self.types else ""
-        return (
-            f"{said}: max |a - b| {self.apart:.3g} ({self.relative:.2g} relative), {self.ulp:.3g} ulp{at}{nans}{types}"
-        )
+        how = "" if self.is_whole else f" ({self.relative:.2g} relative), {self.ulp:.3g} ulp"
+        return f"{said}: max |a - b| {self.apart:.3g}{how}{at}{nans}{types}"
 
 
 def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
@@ -91,6 +92,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
         tuple(map(int, where)),
         (int(nans[0].sum()), int(nans[1].sum())),
         types,
+        not _epsilon(coarser),
     )
 
 

@@ -18,6 +18,9 @@ Edge = tuple[Any, ...]
 
 _COMMUTATIVE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 
+_ALSO = {"add_any": "add", "empty2": "empty"}
+"""What JAX calls an operation in derivatives -> what it calls it elsewhere."""
+
 _RULES = ("custom_jvp_call", "custom_vjp_call")
 
 
@@ -30,6 +33,7 @@ class FlatOperation:
       rules: the functions with custom derivative rules around it.
       label: a hash of the operation without its operands; `down`: with all that it is computed from; `up`: with all
         that uses it.
+      order: a hash of what its bodies compute, in order.
     """
 
     number: int
@@ -40,13 +44,15 @@ class FlatOperation:
     label: str = ""
     down: str = ""
     up: str = ""
+    order: str = ""
 
     @cached_property
     def itself(self) -> str:
         """What it does, apart from its bodies and operands, as text that is equal for equal operations."""
         equation = self.equation
-        primitive = "add" if equation.primitive == "add_any" else equation.primitive
-        return f"{primitive!r}, {sorted(equation.params.items())!r}, {[str(one) for one in equation.types]!r}"
+        primitive = _ALSO.get(equation.primitive, equation.primitive)
+        params = {} if primitive == "empty" else equation.params  # The type says it all.
+        return f"{primitive!r}, {sorted(params.items())!r}, {[str(one) for one in equation.types]!r}"
 
     @property
     def commutes(self) -> bool:
@@ -126,6 +132,8 @@ def _gives_what_it_takes(equation: Equation) -> bool:
     """
     if equation.primitive == "reshard":
         return not equation.params.get("dst_sharding")
+    if equation.primitive == "psum":  # Over no axis, in the derivative of one over an axis that `vmap` has mapped.
+        return not equation.params.get("axes")
     if equation.primitive not in ("convert_element_type", "broadcast_in_dim") or equation.params.get("sharding"):
         return False
     (made,), (taken,) = equation.types, equation.operands
@@ -150,7 +158,7 @@ def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> lis
     """Set the `down` of each node; return the hash of each result, and of each effect."""
     known = dict(known or {})
     for node in flat.nodes:
-        node.down = _hash_of_node(node, [_hash_of(edge, flat, known) for edge in node.operands])
+        node.down, node.order = _hash_of_node(node, [_hash_of(edge, flat, known) for edge in node.operands])
     effects = [node.down for node in flat.nodes if node.equation.has_effects]
     return [*(_hash_of(edge, flat, known) for edge in flat.results), *effects]
 
@@ -162,7 +170,7 @@ def hash_up(flat: FlatProgram) -> None:
         if edge[0] == "result":
             users.setdefault(edge[1], []).append(digest("result", at, edge[2]))
     for node in reversed(flat.nodes):
-        node.label = _hash_of_node(node, ["x"] * len(node.operands))
+        node.label, node.order = _hash_of_node(node, ["x"] * len(node.operands))
         node.up = digest(node.label, sorted(users.get(node.number, ())))
         for at, edge in enumerate(node.operands):
             if edge[0] == "result":
@@ -175,15 +183,18 @@ def _hash_of(edge: Edge, flat: FlatProgram, known: dict[Edge, str]) -> str:
     return known[edge]
 
 
-def _hash_of_node(node: FlatOperation, operands: list[str]) -> str:
-    bodies = [_hash_of_body(body, operands) for body in node.equation.bodies]
+def _hash_of_node(node: FlatOperation, operands: list[str]) -> tuple[str, str]:
+    """Return a hash of what an operation computes from these operands, and its `order`."""
+    hashed = [_hash_of_body(body, operands) for body in node.equation.bodies]
+    bodies = [results for results, _ in hashed]
     inside = {at for body in node.equation.bodies for at in body.given}
     rest = [one for at, one in enumerate(operands) if at not in inside]
-    return _hash_of_text(f"({node.itself}, {bodies!r}, {sorted(rest) if node.commutes else rest!r})")
+    computed = _hash_of_text(f"({node.itself}, {bodies!r}, {sorted(rest) if node.commutes else rest!r})")
+    return computed, _hash_of_text(repr([order for _, order in hashed])) if hashed else ""
 
 
-def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:
-    """Hash the computation of a body.
+def _hash_of_body(body: Body, operands: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Hash the computation of a body: each result, and each operation in order.
 
     Inputs that change from run to run are identified by their position and type.
     """
@@ -193,4 +204,5 @@ def _hash_of_body(body: Body, operands: Sequence[str]) -> list[str]:
         edge: operands[at] if at is not None else digest("in", next(changing), str(one.type))
         for edge, at, one in zip(edges, body.given, body.inputs, strict=True)
     }
-    return hash_down(flat_of(body, edges), known)
+    flat = flat_of(body, edges)
+    return hash_down(flat, known), [part for node in flat.nodes for part in (node.down, node.order)]

@@ -30,16 +30,39 @@ class Pairing:
     def find(self) -> Pairing:
         """Run all rounds."""
         self._round(lambda one: (one.down, one.up))
+        self._at_places(lambda one: one.down)
         self._round(lambda one: one.down)
         self._round(lambda one: one.up)
-        self._round(lambda one: (one.name, one.label) if one.name else None)
+        self._at_places(lambda one: (one.label, one.name) if one.name else None)
+        self._at_places(lambda one: one.label)
+        self._round(lambda one: (one.label, one.name) if one.name else None)
         self._beside_pairs()
+        self._round(lambda one: (one.label, _numbers_of(one), _function_of(one)) if _numbers_of(one) else None)
         self._round(lambda one: (one.equation.primitive, one.equation.source) if one.equation.source else None)
         self._round(lambda one: one.name or None)
         self._between_pairs()
+        self._at_places(lambda one: one.equation.primitive)
         self._round(lambda one: one.equation.primitive if one.equation.primitive in _LOOPS else None)
         self._round(_line_of)
+        self._round(lambda one: (one.label, _function_of(one)))
         return self
+
+    def _at_places(self, key: Callable[[FlatOperation], Hashable]) -> None:
+        """Pair those that are written in the same columns, of functions of one name before others.
+
+        Of a place, that is what stays when lines are added before it, or when the function is copied and edited.
+        """
+        for of_function in (_function_of, lambda _: None):
+
+            def at_place(
+                one: FlatOperation, of_function: Callable[[FlatOperation], str | None] = of_function
+            ) -> Hashable:
+                source, wanted = one.equation.source, key(one)
+                if source is None or source.column < 0 or wanted is None:
+                    return None
+                return wanted, of_function(one), source.column, source.end_column
+
+            self._round(at_place)
 
     def _pair(self, one: FlatOperation, other: FlatOperation) -> None:
         self.forth[one.number], self.back[other.number] = other.number, one.number
@@ -106,11 +129,25 @@ class Pairing:
         is_used = is_used or bool(self._ends[0].get(one.number, set()) & self._ends[1].get(other.number, set()))
         return shares and (is_used or one.equation.primitive == other.equation.primitive)
 
-    def maker(self, side: int, edge: Edge) -> str:
-        """Describe in a word where an operand of one of the programs comes from."""
+    def compute_the_same(self, one: int, other: int) -> bool:
+        """Return whether two operations compute the same from the same inputs, paired or not."""
+        return self._before.nodes[one].down == self._after.nodes[other].down
+
+    def computed(self, side: int, edge: Edge) -> Edge:
+        """Return a key of what an operand is computed from; those of paired operations have one key."""
+        if edge[0] != "result":
+            return edge[:2]
+        number = self.forth.get(edge[1]) if side == 0 else edge[1]
+        node = self._before.nodes[edge[1]] if number is None else self._after.nodes[number]
+        return (node.down, edge[2])
+
+    def maker(self, side: int, edge: Edge, *, at_line: bool = False) -> str:
+        """Describe in a word where an operand of one of the programs comes from; `at_line`: with its line."""
         flat = (self._before, self._after)[side]
         if edge[0] == "result":
-            return f" ({flat.nodes[edge[1]].equation.primitive})"
+            made = flat.nodes[edge[1]].equation
+            line = f", :{made.source.line}" if at_line and made.source else ""
+            return f" ({made.primitive}{line})"
         return f" ({str(edge[1])[:_DIGITS]})" if edge[0] == "constant" else ""
 
 
@@ -124,6 +161,15 @@ _MOST_USERS = 64
 def _line_of(one: FlatOperation) -> Hashable:
     source = one.equation.source
     return (one.equation.primitive, *map(str, one.equation.types), source.file, source.line) if source else None
+
+
+def _function_of(one: FlatOperation) -> str | None:
+    return one.equation.source.function if one.equation.source else None
+
+
+def _numbers_of(one: FlatOperation) -> tuple[Hashable, ...]:
+    """The numbers among its operands, such as that of `0.5 * x`."""
+    return tuple(edge[1] for edge in one.operands if edge[0] == "constant")
 
 
 def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:

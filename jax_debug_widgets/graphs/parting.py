@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jax_debug_widgets.graphs.diff import paired
+from jax_debug_widgets.graphs.corresponding import Around, paired
+from jax_debug_widgets.graphs.differences import other_operation
 from jax_debug_widgets.graphs.executed import ExecutedProgram, Turn, key_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import Edge, FlatProgram
@@ -87,7 +88,12 @@ class PairedRuns:
         return Parting(None if first is None else self.pairs[first], alone)
 
     def _inside(self, pair: Pair) -> Parting | None:
-        """Return where they differ in the first differing step of a loop, or in the branch that was taken."""
+        """Return where they differ in the first differing step of a loop, or in the branch that was taken.
+
+        Steps of loops that run in another direction do not correspond.
+        """
+        if any(one.about == "reverse" for one in other_operation(pair.before, pair.after)):
+            return None
         turns = (run.inside(key_of(side)) for run, side in zip(self.runs, (pair.before, pair.after), strict=True))
         for one, other in zip(*turns, strict=False):
             if one.body != other.body:
@@ -97,19 +103,28 @@ class PairedRuns:
                 return None
             differ = _differ(one.outputs, other.outputs, self.rtol)
             if any(differ):
-                inner = paired_runs(bodies[0], bodies[1], one, other, self.rtol).parting(differ)  # pyright: ignore[reportArgumentType]
+                inner = paired_runs(bodies[0], bodies[1], one, other, self.rtol, self._around(pair)).parting(differ)  # pyright: ignore[reportArgumentType]
                 if inner.first is None and inner.alone == (None, None):
                     return None
                 steps = () if one.number is None else (one.number,)
                 return replace(inner, around=(pair, *inner.around), steps=(*steps, *inner.steps))
         return None
 
+    def _around(self, pair: Pair) -> Around:
+        number = next(number for number, one in self.pairs.items() if one is pair)
+        return Around(self.flats[0].nodes[self.pairing.back[number]], self.flats[1].nodes[number], self.pairing)
+
 
 def paired_runs(
-    before: Body, after: Body, one: ExecutedProgram | Turn, other: ExecutedProgram | Turn, rtol: float | None
+    before: Body,
+    after: Body,
+    one: ExecutedProgram | Turn,
+    other: ExecutedProgram | Turn,
+    rtol: float | None,
+    around: Around | None = None,
 ) -> PairedRuns:
     """Pair the equations of two bodies, and compare their results."""
-    flat, its_flat, pairing = paired(before, after)
+    flat, its_flat, pairing = paired(before, after, around)
     pairs: dict[int, Pair] = {}
     unlike: set[int] = set()
     for number, partner in sorted(pairing.back.items()):

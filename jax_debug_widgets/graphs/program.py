@@ -107,6 +107,7 @@ class Body:
     Attributes:
       key: the parameter of the equation that holds it: `jaxpr`, `body_jaxpr`, `branch_1_fun`.
       given: for each input, the operand of the equation that it always is; None if it changes from run to run.
+      runs: whether the equation runs it; a derivative of the equation runs the others.
     """
 
     key: str
@@ -114,6 +115,7 @@ class Body:
     given: tuple[int | None, ...]
     equations: tuple[Equation, ...]
     results: tuple[Operand, ...]
+    runs: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +181,8 @@ class Equation:
     def _with_bodies(self, what: Literal["flops", "nbytes"]) -> Amount:
         if not self.bodies:
             return Amount(getattr(self, what))
-        each = [sum((getattr(one, f"{what}_inside") for one in body.equations), Amount()) for body in self.bodies]
+        ran = [body for body in self.bodies if body.runs]
+        each = [sum((getattr(one, f"{what}_inside") for one in body.equations), Amount()) for body in ran]
         if self.primitive == "cond":
             return Amount(max(one.known for one in each), any(one.is_open for one in each), is_most=True)
         return sum(each, Amount()).times(self.repeats)

@@ -113,6 +113,21 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     assert lab_page.errors == []
 
 
+def test_in_a_narrow_output_what_differs_is_beside_its_equation(lab, lab_page):
+    shorter = "%jaxdebug diff loss_fn (lambda p, x, y: loss_fn({**p, 'd': p['d'][:4]}, x, y)) -- p, x, y"
+    notebook = lab_page.open_notebook(lab.write_notebook("narrow.ipynb", MODEL, shorter))
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    view = notebook.output(1).get_by_test_id("program")
+    view.get_by_text(re.compile("length: 5 → 4")).wait_for()
+    size = lab_page.page.viewport_size
+    lab_page.page.set_viewport_size({"width": 640 + 390, "height": 1000})
+    room, *heads = boxes_at_rest(lab_page.page, view, *view.locator("th").all())
+    assert len(heads) == len(["equation", "what", "before", "after"])
+    assert all(head["x"] + head["width"] <= room["x"] + room["width"] + 1 for head in heads)
+    lab_page.page.set_viewport_size(size)
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_reads_well_and_has_no_serious_violation(lab, lab_page, theme):
     notebook = lab_page.open_notebook(lab.write_notebook(f"program-{theme}.ipynb", MODEL, GRAPH), theme)

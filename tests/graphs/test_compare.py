@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -257,3 +258,19 @@ def test_results_of_other_shapes_are_named_where_what_is_computed_from_them_diff
     assert found.first is not None
     assert [str(one.types[0]) for one in found.alone if one is not None] == ["float32[7]", "float32[4]"]
     assert "part: float32[4]" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+def test_a_loop_that_runs_in_another_direction_is_itself_what_differs_first():
+    def summed(x, *, reverse):
+        return lax.scan(lambda c, y: (0.5 * c + y, c), 0.0, x, reverse=reverse)[0]
+
+    found = jdw.compare(partial(summed, reverse=True), partial(summed, reverse=False), jnp.arange(4.0))
+    assert found.first.before.primitive == "scan" and not found.steps
+    line = summed.__code__.co_firstlineno + 1
+    assert "reverse: True → False" in str(found) and f"DIFFERENT, first at test_compare.py:{line}\n" in str(found)
+
+
+def test_whole_numbers_that_differ_have_no_units_in_the_last_place():
+    found = jdw.compare(jnp.argmax, jnp.argmin, jnp.arange(4.0))
+    assert "DIFFERS: max |a - b| 3; argmax → argmin" in str(found) and "ulp" not in str(found)

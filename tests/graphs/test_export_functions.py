@@ -261,3 +261,53 @@ def test_a_number_that_is_cast_to_its_own_type_is_that_number(tmp_path):
         return jax.random.uniform(key, (3,)) * jnp.float32(2)
 
     assert jdw.to_folder(noise, jax.random.key(0), path=tmp_path / "written").is_same
+
+
+def steps(matrix, vector):
+    def solve(product, right):
+        return lax.fori_loop(0, 30, lambda _, x: x + 0.1 * (right - product(x)), jnp.zeros_like(right))
+
+    return lax.custom_linear_solve(lambda x: matrix @ x, vector, solve, transpose_solve=solve)
+
+
+def of_the_diagonal(matrix):
+    return jnp.sum(jnp.log(jnp.diag(matrix)))
+
+
+def centred(weights, x):
+    def one(x):
+        return (x - lax.pmean(jnp.mean(x * weights), "batch")) * weights
+
+    return jnp.sum(jax.vmap(one, axis_name="batch")(x) ** 2)
+
+
+def weighed(count):
+    return jnp.sin(0.5 * count) + jnp.bfloat16(1.5)
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("function", "args", "text"),
+    [
+        (jax.grad(lambda matrix: jnp.sum(steps(matrix, VECTOR) ** 2)), (DEFINITE,), "transpose_solve"),
+        (jax.grad(of_the_diagonal), (DEFINITE,), "lax."),
+        (jax.grad(centred), (VECTOR, MATRIX), " = spread_4\n"),
+        (weighed, (np.int32(3),), "cast = weak(count, jnp.float32)"),
+    ],
+    ids=["transposed linear solve", "diagonal", "sum over no axis", "weak type"],
+)
+def test_a_derivative_is_the_same_program_and_reads_no_private_names(function, args, text, tmp_path):
+    with jax.numpy_dtype_promotion("standard"):
+        written = jdw.to_folder(function, *args, path=tmp_path / "written")
+        written.check()
+    assert written.is_same, written.difference
+    assert text in text_in(written.path) and "bind(" not in text_in(written.path)
+
+
+def raised(x):
+    return jnp.tanh(x) + 1.0
+
+
+def test_a_parameter_has_the_name_of_a_variable_not_of_an_expression(tmp_path):
+    written = jdw.to_folder(jax.grad(lambda x: jax.nn.elu(raised(x)).sum()), VECTOR, path=tmp_path / "written")
+    assert "def elu(x):" in text_in(written.path) and "jnp_tanh" not in text_in(written.path)

@@ -306,3 +306,20 @@ def test_the_device_of_a_box_is_the_arguments_but_where_the_program_says_more():
     own = f"{jax.devices()[0].platform}:0"
     assert (told["h"], told["z"]) == (own, "host"), told
     assert "each of d=1" in told.values() and "cpu:0" in told.values(), told
+
+
+@pytest.mark.behaviour("G1")
+def test_a_line_that_only_calls_functions_has_their_names():
+    def scaled(x):
+        y = x * 2.0
+        return y / jnp.max(y)
+
+    def powers(x):
+        a = jnp.sin(x)
+        return a @ a, x
+
+    def f(x):
+        b, x = powers(scaled(x))
+        return b + x
+
+    assert "scaled, powers" in titles(jdw.graph(f, jnp.eye(3)).boxes.all)

@@ -272,3 +272,18 @@ def test_a_kernel_runs_once_for_each_point_of_its_grid():
     )
     table = jdw.table(kernel, jnp.ones((8, 4)))
     assert (table.flops.known, table.flops.is_open) == (8 * 4, False)
+
+
+@pytest.mark.behaviour("G5")
+def test_of_a_linear_solve_only_the_program_that_finds_the_result_counts():
+    def solve(product, right):
+        return lax.fori_loop(0, 10, lambda _, x: x + 0.1 * (right - product(x)), jnp.zeros_like(right))
+
+    def solved(matrix, right):
+        return lax.custom_linear_solve(lambda x: matrix @ x, right, solve, transpose_solve=solve)
+
+    table = jdw.table(solved, jnp.eye(3), jnp.ones(3))
+    assert table.flops.known == 10 * (2 * 9 + 3 + 3 + 3 + 1)  # product, -, *, +, and the loop's counter
+    products = [row for row in table if row.primitive == "dot_general"]
+    assert [row.times for row in products] == [0, 10, 0] and products[1].operands[0].text == "matrix"
+    assert sum(one.flops.known for one in table.grouped("line").groups()) == table.flops.known

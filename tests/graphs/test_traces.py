@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import random
 from typing import Any
 
@@ -139,3 +140,46 @@ def collected(x, seen=[]):  # noqa: B006 - what this test is about.
 def test_what_an_object_and_a_default_hold_is_a_cause(function, told):
     found = jdw.traces(function, jnp.ones(3))
     assert any(told in why and "has changed between the traces" in why for _, why in found.causes)
+
+
+def emptied(x):
+    names = set(NAMES)
+    while names:
+        x = x * len(names.pop())
+    return x
+
+
+def united(x):
+    found: set[str] = set()
+    found = found.union(NAMES)
+    return sum(x * len(name) for name in {"alpha": 1}.keys() | found)
+
+
+def listed(names):
+    return [len(name) for name in frozenset(names)]
+
+
+def by_another_function(x):
+    return sum(x * count for count in listed(NAMES))
+
+
+def of_a_folder(x):
+    return x * len(os.listdir("."))
+
+
+@pytest.mark.behaviour("G7")
+@pytest.mark.parametrize(
+    ("function", "line", "why"),
+    [
+        (emptied, 3, "takes any element of a set, `names.pop()`: which one depends on"),
+        (united, 3, "iterates over a set, `{'alpha': 1}.keys() | found`: its order depends on"),
+        (by_another_function, listed, "iterates over a set, `frozenset(names)`: its order depends on"),
+        (of_a_folder, 1, "lists a folder, `os.listdir('.')`, while it is traced"),
+    ],
+    ids=["pop", "union", "another function", "folder"],
+)
+def test_each_way_to_take_what_has_no_order_is_told(function, line, why):
+    found = jdw.traces(function, X)
+    ((where, told),) = found.causes
+    wanted = line.__code__.co_firstlineno + 1 if callable(line) else function.__code__.co_firstlineno + line
+    assert str(where).endswith(f":{wanted}") and told.startswith(why), (where, told)

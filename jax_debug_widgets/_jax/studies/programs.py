@@ -13,7 +13,6 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.compat.collecting import without_collecting
 from jax_debug_widgets._jax.compat.private import core
@@ -26,7 +25,7 @@ from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.studies.devices import device_of, devices_of
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of
-from jax_debug_widgets._jax.studies.repeats import repeats_of
+from jax_debug_widgets._jax.studies.repeats import given_to, is_vecmat, repeats_of, runs_itself
 from jax_debug_widgets._jax.studies.texts import digest, name_of, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets._jax.studies.value_types import type_of
@@ -104,6 +103,8 @@ class _Body:
         around: BodyContext,
         known: dict[Any, Operand],
         path: tuple[tuple[int, str], ...],
+        *,
+        runs: bool = True,
     ) -> None:
         self._reading, self._jaxpr, self._place, self._known, self._path = reading, jaxpr, place, known, path
         self._uses = VariableUses(jaxpr, place, around)
@@ -116,6 +117,8 @@ class _Body:
         self._sources = cached_by_identity(partial(_sources, reading, place))
         lengths = [loop.length for loop in place.loops]
         self._times = None if None in lengths else math.prod(length or 0 for length in lengths)
+        if not runs:
+            self._times = 0
 
     def _names_in(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> Mapping[Any, str]:
         try:
@@ -193,17 +196,23 @@ class _Body:
         for key, jaxpr in programs_in(equation):
             if key == "update_jaxpr" and equation.primitive.name != "scatter":  # `scatter-add` says what it computes.
                 continue
-            given = _given(equation, key, jaxpr)
+            if is_vecmat(equation, key):  # JAX makes it of the product with the matrix.
+                continue
+            given = given_to(equation, key, jaxpr)
             inputs = tuple(
                 Operand("input", type_of(one), f"in_{place}" if outer is None else operands[outer].text, place)
                 for place, (one, outer) in enumerate(zip(jaxpr.invars, given, strict=True))
             )
             known = dict(zip(jaxpr.invars, inputs, strict=True)) | _arrays(jaxpr, _consts_of(equation, jaxpr))
             place, around = self._place.inside(equation, key, jaxpr), self._around(at, equation, key)
-            inner = _Body(self._reading, jaxpr, place, around, known, (*self._path, (number, key)))
+            runs = runs_itself(equation, key)
+            inner = _Body(
+                self._reading, jaxpr, place, around, known, (*self._path, (number, key)), runs=runs and self._times != 0
+            )
             equations = inner.read()
             own = tuple(known[one] for one in jaxpr.invars)
-            yield Body(key, own, given, equations, tuple(_read(one, known) for one in jaxpr.outvars))
+            results = tuple(_read(one, known) for one in jaxpr.outvars)
+            yield Body(key, own, given, equations, results, runs=runs)
 
 
 def _scope(reading: ProgramAnnotations, place: Place, own: Any) -> tuple[str, Role]:
@@ -267,31 +276,3 @@ def _arrays(jaxpr: core.Jaxpr, consts: Sequence[Any]) -> dict[Any, Operand]:
 def _source_of(frame: Frame, name_file: Callable[[str], str]) -> Source:
     span = frame.line, frame.column, frame.end_line, frame.end_column
     return Source(frame.file, name_file(frame.file), *span, frame.function)
-
-
-def _given(equation: core.JaxprEqn, key: str, jaxpr: core.Jaxpr) -> tuple[int | None, ...]:
-    """See `Body.given`."""
-    count, params = len(jaxpr.invars), equation.params
-    match equation.primitive.name:
-        case "scan":
-            return _first(count, range(versions.scan_counts(params)[0]))
-        case "while" if key == "cond_jaxpr":
-            return _first(count, range(params["cond_nconsts"]))
-        case "while":
-            first = params["cond_nconsts"]
-            return _first(count, range(first, first + params["body_nconsts"]))
-        case "cond":
-            return tuple(range(1, count + 1))
-    if len(equation.invars) != count:
-        return (None,) * count
-    pairs = zip(equation.invars, jaxpr.invars, strict=True)
-    is_handed_on = all(type_of(outer) == type_of(inner) or _is_number(outer) for outer, inner in pairs)
-    return tuple(range(count)) if is_handed_on or equation.primitive.name == "shard_map" else (None,) * count
-
-
-def _is_number(atom: Any) -> bool:
-    return isinstance(atom, core.Literal) and not getattr(atom.aval, "shape", ())
-
-
-def _first(count: int, operands: range) -> tuple[int | None, ...]:
-    return (*operands, *[None] * (count - len(operands)))

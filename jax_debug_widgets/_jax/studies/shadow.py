@@ -21,9 +21,10 @@ from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
+from jax_debug_widgets._jax.studies.repeats import solving_of
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
-from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, only_program, solving_of, widened
+from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, only_program, widened
 from jax_debug_widgets.graphs.rounding import Measure, is_inexact
 
 Path = tuple[tuple[int, str], ...]

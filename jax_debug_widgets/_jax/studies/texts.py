@@ -7,6 +7,7 @@ import hashlib
 import re
 from typing import Any
 
+import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 from jax.sharding import AxisType, NamedSharding
@@ -23,7 +24,11 @@ def text_of_array(value: Any) -> str:
         array = on_host(value)
     except Exception:  # noqa: BLE001 - of another process, given away, or no array at all.
         return "array"
-    return str(array[()]) if array.ndim == 0 else "array"
+    if array.ndim:
+        return "array"
+    text = str(array[()])  # A whole number in bfloat16 has no point there.
+    is_float = jax.dtypes.issubdtype(array.dtype, np.floating)
+    return f"{text}.0" if is_float and text.lstrip("-").isdigit() else text
 
 
 def digest(value: Any) -> str:

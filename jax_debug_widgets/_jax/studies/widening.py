@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,8 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.programs import as_typed, opened
+from jax_debug_widgets._jax.studies.repeats import solving_of
 from jax_debug_widgets.graphs.program import CALLS
-
-_T = TypeVar("_T")
 
 ENTERED = CALLS | {"checkpoint", "remat2"}
 """Primitives that run one program, once, with their operands: what they compute is that of their equations."""
@@ -71,14 +70,6 @@ def only_program(equation: core.JaxprEqn, count: int) -> tuple[core.Jaxpr, Seque
     if len(found) != 1 or len(found[0][1].invars) != count:
         return None
     return opened(equation.params[found[0][0]])
-
-
-def solving_of(equation: core.JaxprEqn, inputs: Sequence[_T]) -> tuple[str, Any, Sequence[_T]]:
-    """The program by which `lax.custom_linear_solve` finds its result: its key, and what it takes."""
-    programs, counts = equation.params["jaxprs"], equation.params["const_lengths"]
-    place = programs._fields.index("solve")
-    first = sum(counts[:place])
-    return f"branch_{place}_fun", programs.solve, [*inputs[first : first + counts.solve], *inputs[sum(counts) :]]
 
 
 def run_wide(jaxpr: core.Jaxpr, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

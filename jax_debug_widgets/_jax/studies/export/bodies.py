@@ -150,7 +150,7 @@ def write_function(
         name = (told[place] if len(told) == len(jaxpr.invars) else None) or body.inputs[place].text
         if not name.isidentifier() and body.inputs[place].text.isidentifier():  # `carry[0]`, which it calls `h`.
             name = body.inputs[place].text
-        known[variable] = module.local(identifier(name, "x"), taken)
+        known[variable] = module.local(identifier(name, "x") if _NAME.fullmatch(name) else "x", taken)
         params.append(known[variable])
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
     pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)

@@ -134,6 +134,11 @@ def _by_platform(platforms: Sequence[Sequence[str] | None], names: Sequence[str]
     return [f"{one}={name}" for own, name in pairs for one in (("default",) if own is None else own)]
 
 
+def _platform_index(step: ExportedStep) -> list[str]:
+    """The number of a platform. Branches by platform do not read it: `lax.platform_dependent` chooses."""
+    return [step.called("jnp.int32(0)  # JAX chooses a branch by the platform")]
+
+
 def _is_of_condition(maker: ExportedStep) -> bool:
     if maker.equation.primitive.name != "convert_element_type":
         return False
@@ -235,6 +240,7 @@ WRITERS |= {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
+    "platform_index": _platform_index,
     "pure_callback": _pure_callback,
     "io_callback": _io_callback,
     "debug_callback": _debug_callback,

@@ -161,6 +161,7 @@ def _cast(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     if equation.params.get("weak_type"):
         kinds = {"f": "float", "i": "int", "c": "complex"}
         yield f"lax.convert_element_type({x[0]}, {kinds.get(equation.params['new_dtype'].kind, dtype)})"
+        yield f"weak({x[0]}, {dtype})"
 
 
 def _iota(equation: core.JaxprEqn, _: Operands) -> Iterator[str]:

@@ -24,6 +24,8 @@ def _collective(step: ExportedStep) -> list[str]:
     """Write a collective. It needs a mesh to be traced, so only the trace of the whole program proves the text."""
     name, params = step.equation.primitive.name.removesuffix("_invariant"), step.equation.params
     axes = params["axes"]
+    if not axes:
+        return [f"{made} = {one}" for made, one in zip(step.made, step.x, strict=True)]
     axes = text_of(axes[0] if len(axes) == 1 else tuple(axes))
     if params.get("axis_index_groups") is not None:
         raise RefusedError("groups of a mesh axis")

@@ -220,7 +220,7 @@ def _text_of(
     main[:0] = width.decorators
     defined = [*(line for lines in module.functions for line in [*lines, "", ""]), *main]
     body = "\n".join(defined)
-    local = [one for one in ("bind", "like") if f"{one}(" in body]
+    local = [one for one in ("bind", "like", "weak") if f"{one}(" in body]
     constants = [f'{key} = _constants["{key}"]  # {_type_of(value)}' for key, value in module.constants.items()]
     local += ["load_arrays"] if constants else []
     local += [one.lstrip("@") for one in width.decorators]

@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.compat.private import config, core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.studies.export.literals import number
 from jax_debug_widgets._jax.studies.export.runtime import bind as bind_by_name
+from jax_debug_widgets._jax.studies.export.runtime import weak
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, as_typed, body_of
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.texts import digest, params_of
@@ -26,7 +27,7 @@ from jax_debug_widgets.graphs.flat import flat_of, hash_down
 Forms = Callable[[Any, Sequence[str]], Iterator[str]]
 """Equation, names of its operands -> the forms in which it can be written, the most readable first."""
 
-NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name}
+NAMESPACE = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "bind": bind_by_name, "weak": weak}
 """The global names of a written module."""
 
 _PLAIN = ProgramAnnotations(lambda *_: {}, lambda _: "forward", lambda _: False, lambda file: file)

@@ -1,4 +1,4 @@
-"""The run-time part of a written package: `bind`, and its arrays. The text of this file is written beside it."""
+"""The run-time part of a written package: `bind`, `weak`, and its arrays. The text of this file is written beside it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def bind(name: str, /, *operands: Any, **params: Any) -> Any:
                 if key.endswith("_p") and hasattr(one, "bind"):
                     _PRIMITIVES.setdefault(one.name, one)
     return _PRIMITIVES[name].bind(*operands, **params)
+
+
+def weak(x: Any, dtype: Any) -> Any:
+    """`x` as a Python number counts: another dtype in the same operation has precedence over `dtype`."""
+    return bind("convert_element_type", x, new_dtype=jnp.dtype(dtype), weak_type=True, sharding=None)
 
 
 def load_arrays(path: Path) -> dict[str, Any]:
