@@ -106,13 +106,13 @@ def processes_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Read the latest state of the run at this path, as its first process has written it.
+    """Read the latest state of the run at this path, as its first process has written it; empty if it cannot be read.
 
     Raises:
       RunFileError: see `about_run`.
     """
     files = files_at(path)
-    return read_json(files, f"{_processes(files, path)[0]}/{STATE}") or {}
+    return read_last_state(files, f"{_processes(files, path)[0]}/{STATE}", [])
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:

@@ -206,10 +206,14 @@ def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp
     plt.close("all")
 
 
-def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path):
+@pytest.mark.parametrize("state", ["is gone", "is cut"])
+def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path, state):
     """Its state is lost. All its files are sealed, so that it is over."""
     copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
-    (copy / "p00000/state.json").unlink()
+    if state == "is gone":
+        (copy / "p00000/state.json").unlink()
+    else:
+        (copy / "p00000/state.json").write_text('{"is_over": tr')
     for about in (copy / "run.json", copy / "p00000/process.json"):
         about.write_text(json.dumps({**json.loads(about.read_text()), "pid": 0x3FFFFFFF}))
     for name in ("lr0.2", "lr0.05"):

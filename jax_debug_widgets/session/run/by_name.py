@@ -49,7 +49,7 @@ def choices_matching(run: Values, name: str) -> list[SelectedValue]:
 
 
 def _found(run: Values, find: Callable[..., Found]) -> Found:
-    """Find among the values of which other processes have copies, if the result is of one process; else among all."""
+    """Find a value of one process, if the other processes have only copies of it; else find among all values."""
     every = choices(run)
     single = [choice for choice in every if choice.site.id not in run.copies]
     if len(single) < len(every):

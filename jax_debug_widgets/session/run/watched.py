@@ -78,7 +78,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         return [*found] if len(found) > 1 and is_one_each and not self._are_same(found) else [name]
 
     def _without_copies(self, sites: dict[str, CallSite]) -> dict[str, CallSite]:
-        """Return the one of these sites of which the others are copies in other processes; all without such a one."""
+        """Return the one site if the others are its copies in other processes; else all sites."""
         single = {name: site for name, site in sites.items() if site.id not in self._run.copies}
         return single if len(single) == 1 else sites
 
