@@ -35,7 +35,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const [at, setAt] = useState<string | null>(null);
   // Sites are only ever added.
   const tree = useMemo(
-    () => treeOf([...run.sites.values()].filter(isWatched), printedLeaves(run)),
+    () => treeOf([...run.sites.values()].filter(isWatched).filter(({ id }) => !run.isCopy(id)), printedLeaves(run)),
     [run, run.sites.size, run.series.size, run.apart],
   );
   const names = useMemo(() => tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0), [tree]);
