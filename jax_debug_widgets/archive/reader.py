@@ -248,7 +248,8 @@ class RunReader:
         """Say how many calls have events and no row, unless the run is still written, or kept no more calls."""
         missing = sum(number >= 0 and number not in self._calls for number in self._fired)
         dropped = state.get("dropped_calls")
-        if not state.get("is_over") or missing <= (dropped if type(dropped) is int else 0):
+        is_over = state.get("is_over") and "status" in state  # As its process has written it.
+        if not is_over or missing <= (dropped if type(dropped) is int else 0):
             return []
         return [f"{plural(missing, 'call')} of {len(self._fired)} with events are not in the file."]
 
