@@ -78,7 +78,7 @@ class FiringRows:
 
     def firings(self, first: int, arrays: Arrays) -> Firings | None:
         """Return the complete firings from event `first` on; None if there are none."""
-        count = self._complete(arrays) if len(self.seq) and self.seq[0] == first else 0
+        count = self.complete(first, arrays)
         if not count:
             return None
         taps, columns = [], []
@@ -102,8 +102,15 @@ class FiringRows:
             count,
         )
 
-    def _complete(self, arrays: Arrays) -> int:
-        """Return how many rows, from the first one on, are consecutive and belong to complete firings."""
+    def calls_of(self, count: int) -> dict[int, int]:
+        """Count the events of each call among the first `count` rows."""
+        calls, events = np.unique(self._columns["call"][:count], return_counts=True)
+        return dict(zip(calls.tolist(), events.tolist(), strict=True))
+
+    def complete(self, first: int, arrays: Arrays) -> int:
+        """Return how many rows, from event `first` on, are consecutive and belong to complete firings."""
+        if not len(self.seq) or self.seq[0] != first:
+            return 0
         gaps = np.flatnonzero(np.diff(self.seq) != 1)
         count = int(gaps[0]) + 1 if len(gaps) else len(self.seq)
         for line in self._lines:

@@ -65,7 +65,7 @@ def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) 
 
     A batch that is not as it was written stays the next one, and nothing after it is read.
     """
-    source, batches, begin, end = pa.BufferReader(stream.head + data), [], 0, 0
+    source, batches, begin, end, is_changed = pa.BufferReader(stream.head + data), [], 0, 0, False
     try:
         # Unpacking small columns takes less time than waking threads.
         reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
@@ -75,13 +75,26 @@ def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) 
         while True:
             batch, metadata = reader.read_next_batch_with_custom_metadata()
             batch.validate(full=True)
-            if not is_as_written(batch, metadata):
-                problems.append(
-                    f"A batch of {path} has changed since it was written; it and all batches after it are left out."
-                )
+            if is_changed := not is_as_written(batch, metadata):
                 break
             batches.append(batch)
             end = source.tell()
-    except (StopIteration, pa.ArrowException, OSError, EOFError):
+    except StopIteration:
         pass
+    except (pa.ArrowException, OSError, EOFError):
+        is_changed = _is_there(source, end)
+    if is_changed:
+        problems.append(
+            f"A batch of {path} has changed since it was written; it and all batches after it are left out."
+        )
     return batches, end - begin
+
+
+def _is_there(source: pa.BufferReader, begin: int) -> bool:
+    """Return whether the message that begins there is complete; else it is still being written, or never was."""
+    source.seek(begin)
+    try:
+        pa.ipc.read_message(source)
+    except (pa.ArrowException, OSError, EOFError):
+        return False
+    return True

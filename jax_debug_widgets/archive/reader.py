@@ -6,6 +6,7 @@ It has more than 300 lines because reading a run is one pass over its files, and
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -105,13 +106,13 @@ def processes_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Read the latest state of the run at this path, as its first process has written it.
+    """Read the latest state of the run at this path, as its first process has written it; empty if it cannot be read.
 
     Raises:
       RunFileError: see `about_run`.
     """
     files = files_at(path)
-    return read_json(files, f"{_processes(files, path)[0]}/{STATE}") or {}
+    return read_last_state(files, f"{_processes(files, path)[0]}/{STATE}", [])
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:
@@ -144,6 +145,8 @@ class RunReader:
         self._calls: dict[int, Call] = {}
         self._call_rows = 0
         """How many rows of calls were read. Each row is a state of a call; the last one counts."""
+        self._fired: Counter[int] = Counter()
+        """Call -> how many of its events were read."""
         self._stamp: object = None
         self._most_mb: object = None
         """The most MB that the folder may have; None without a limit."""
@@ -178,7 +181,9 @@ class RunReader:
                 # A run that goes on has a file that is not sealed.
                 state["is_over"] = True
             self._read_events(files, own, state, problems)
-            calls = self._read_calls(self._tables.table(files, own, CALLS, problems))
+            damages: list[str] = []
+            calls = self._read_calls(self._tables.table(files, own, CALLS, damages))
+            problems += damages or self._without_calls(state)
             spans = _spans(self._tables.table(files, own, SPANS, problems))
         except (pa.ArrowException, OSError) as error:
             raise RunFileError(f"{self._path} cannot be read: {error}") from None
@@ -208,9 +213,10 @@ class RunReader:
         for number, stretch in enumerate(stretches):
             if self._has_begun and stretch.stop <= self._next:
                 continue
-            is_whole = self._read_stretch(files, own, stretch, problems)
-            if not is_whole and number == 0 and not self._has_begun and len(stretches) > 1:
-                # The process ended while it removed the oldest part.
+            # If the process ended while it removed the oldest part, some of its files are gone.
+            may_be_removed = number == 0 and not self._has_begun and len(stretches) > 1
+            is_whole = self._read_stretch(files, own, stretch, problems, may_be_removed=may_be_removed)
+            if not is_whole and may_be_removed:
                 self._begin_at(stretches[1].first, {})
                 continue
             self._has_begun = len(store) > store.oldest
@@ -236,13 +242,29 @@ class RunReader:
         newest = {row["id"]: row for row in table.slice(self._call_rows).to_pylist()}
         self._calls |= {number: from_plain(Call, row) for number, row in newest.items()}
         self._call_rows = len(table)
-        return [self._calls[number] for number in sorted(self._calls)]
+        return [self._with_its_events(self._calls[number]) for number in sorted(self._calls)]
+
+    def _without_calls(self, state: dict[str, Any]) -> list[str]:
+        """Say how many calls have events and no row, unless the run is still written, or kept no more calls."""
+        missing = sum(number >= 0 and number not in self._calls for number in self._fired)
+        dropped = state.get("dropped_calls")
+        is_over = state.get("is_over") and "status" in state  # As its process has written it.
+        if not is_over or missing <= (dropped if type(dropped) is int else 0):
+            return []
+        return [f"{plural(missing, 'call')} of {len(self._fired)} with events are not in the file."]
+
+    def _with_its_events(self, call: Call) -> Call:
+        """Count the events that were written after the last row about the call, as if the process was killed between."""
+        fired = self._fired[call.id]
+        return replace(call, events=fired) if fired > call.events else call
 
     def _begin_at(self, first: int, dropped: dict[int, int]) -> None:
         self._next = self._first = first
         self._store.begin_at(first, dropped)
 
-    def _read_stretch(self, files: Files, own: str, stretch: RowRange, problems: list[str]) -> bool:
+    def _read_stretch(
+        self, files: Files, own: str, stretch: RowRange, problems: list[str], *, may_be_removed: bool
+    ) -> bool:
         """Read the new events of a stretch; return whether the stretch has no more to give."""
         damages: list[str] = []
         is_sealed = stretch.stop != OPEN
@@ -257,14 +279,17 @@ class RunReader:
         if start > stretch.first:
             events = events.filter(pa.array(events["seq"].to_numpy() >= start))
         is_known = np.isin(events["tap"].to_numpy(), [*self._taps])
-        is_damaged = is_sealed and (bool(damages) or not is_known.all())
+        why = "" if is_known.all() else f": {own}/{SITES} does not say which call site they belong to"
+        if is_sealed and not damages and not why and not may_be_removed:
+            is_complete = FiringRows(events, self._taps).complete(start, Arrays(arrays)) == stretch.stop - start
+            why = "" if is_complete else f": files of {own} are missing"
+        is_damaged = is_sealed and bool(damages or why)
         if not is_sealed and not is_known.all():
             events = events.filter(pa.array(events["seq"].to_numpy() < events["seq"].to_numpy()[~is_known].min()))
         if is_damaged:
             events, arrays = whole_firings(events, arrays, self._taps, start)
             lost = stretch.stop - start - len(events)
             self._store.miss(lost)
-            why = "" if is_known.all() else f": {own}/{SITES} does not say which call site they belong to"
             self._damages += [
                 *damages,
                 f"{plural(lost, 'event')} of {start} to {stretch.stop - 1} cannot be read{why}.",
@@ -277,6 +302,7 @@ class RunReader:
         if firings is not None:
             self._store.restore(firings.batch, firings.calls, firings.executions, firings.occurrences, firings.ordinals)
         count = firings.events if firings is not None else 0
+        self._fired.update(rows.calls_of(count))
         is_all = len(rows.seq) == count
         self._next = stretch.stop if is_all and is_damaged else start + count
         self._tables.forget(self._next)

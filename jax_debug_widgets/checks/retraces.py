@@ -259,6 +259,8 @@ def _bare(text: str) -> str:
 def _leaf_changed(path: str, before: Leaf, now: Leaf) -> TraceChange:
     if _shape(before.type) != _shape(now.type):
         advice = f"Pad `{path}` to a few sizes, such as powers of two, or use jax.lax.map over it"
+    elif _unplaced(before.type) == _unplaced(now.type) and before.type != now.type:
+        advice = f"Place `{path}` before the loop as the program returns it: jax.device_put({path}, a sharding)"
     elif before.weak != now.weak:
         advice = f"A Python number has a weak type: pass the same kind each time, such as jnp.float32({path})"
     elif _is_wider(before, now):
@@ -272,4 +274,10 @@ def _leaf_changed(path: str, before: Leaf, now: Leaf) -> TraceChange:
 
 
 def _shape(type_: str) -> str:
-    return type_[type_.index("[") :] if "[" in type_ else type_
+    plain = _unplaced(type_)
+    return plain[plain.index("[") :] if "[" in plain else plain
+
+
+def _unplaced(type_: str) -> str:
+    """Return the text of a type without the devices that have it: `float32[4@d]` becomes `float32[4]`."""
+    return re.sub(r"@(\([^)]*\)|[^,\]]*)| on a mesh .*", "", type_)

@@ -111,7 +111,7 @@ class _Recorded:
                 return
             told = "nothing was recorded: the script has not imported jax in its main thread"
         elif (folder := self._recording.folder) is not None:
-            told = f"recorded into {folder}; jdw.load({str(folder)!r}) reads it"
+            told = f"{self._recording.stopped or f'recorded into {folder};'} jdw.load({str(folder)!r}) reads it"
         else:
             told = "; ".join(line for line in self._recording.run.notes if "record" in line)
         with contextlib.suppress(OSError, ValueError, AttributeError):  # The script may have closed stderr.

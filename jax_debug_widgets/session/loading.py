@@ -18,10 +18,10 @@ from jax_debug_widgets.session.following import RunFollower
 from jax_debug_widgets.session.run.compare import LoadedRuns
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.merged import MergedRun
+from jax_debug_widgets.session.run.progress import progress
 from jax_debug_widgets.session.run.run_row import RunRow, row_of
 from jax_debug_widgets.session.run.save import require_pyarrow
 from jax_debug_widgets.session.run.view import new_key
-from jax_debug_widgets.session.studies.progress import progress
 from jax_debug_widgets.store import Budget
 from jax_debug_widgets.transport import Pump
 

@@ -36,7 +36,6 @@ _WITH_VALUES = (
     "max_ended_mb",
     "break_timeout",
     "keep_inputs",
-    "record",
 )
 
 _MAY_BE_NONE = ("timeout", "break_timeout", "record_max_mb")
@@ -144,7 +143,7 @@ class Options:
                 raise TypeError(msg)
 
     def __str__(self) -> str:
-        """Write the options that differ from the defaults as after `%%jaxdebug`; without name and config."""
+        """Write the options that differ from the defaults as after `%%jaxdebug`; without name, config and record."""
         return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:

@@ -9,8 +9,8 @@ import logging
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,10 @@ from jax_debug_widgets.session.clock import clock_for
 from jax_debug_widgets.session.following import Followed
 from jax_debug_widgets.session.rendezvous import Rendezvous
 from jax_debug_widgets.session.run import saved
+from jax_debug_widgets.session.run.call_rows import CallRows
 from jax_debug_widgets.session.run.input_files import InputFiles
 from jax_debug_widgets.session.run.save import begin, require_pyarrow
+from jax_debug_widgets.session.run.unwritten import Unwritten
 from jax_debug_widgets.session.termination import TERMINATION
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.options import Options
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.run.view import RunView
-    from jax_debug_widgets.store import SegmentSlice
 
 VARIABLE = "JDW_RECORD"
 """The environment variable that names the folder if the capture does not."""
@@ -48,9 +49,6 @@ _PART_ROWS, _PART_BYTES, _PARTS = 1_000_000, 64 << 20, 8
 _WAITING_BYTES = 256_000_000
 """The bytes of events that may wait to be written; more if the run may hold more in memory."""
 
-_AT_ONCE = 4
-"""The most segments in one batch. They hold as many events as a row group, so that memory is reused."""
-
 _HURRY_S = 10.0
 """How long a process that receives SIGTERM waits until its events are written; schedulers grant half a minute."""
 
@@ -62,18 +60,28 @@ class Recorder:
 
     Attributes:
       folder: the folder of the run.
+      stopped: why it has stopped before the run was over; empty if it has not.
     """
 
-    def __init__(self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str) -> None:
-        """Start the thread; `collect` moves firings into the store, `place` names the folder alike in all processes."""
-        self.folder = writer.folder
+    def __init__(
+        self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str, say: Callable[[str], None]
+    ) -> None:
+        """Start the thread.
+
+        Args:
+          run, writer: the run, and what writes its files.
+          collect: moves firings into the store.
+          place: names the folder alike in all processes.
+          say: called with a note that nobody may miss.
+        """
+        self.folder, self.stopped, self._say = writer.folder, "", say
         self._run, self._writer, self._collect = run, writer, collect
-        self._queue: deque[SegmentSlice] = deque()
+        self._queue = Unwritten()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._wake, self._flushed = threading.Event(), threading.Event()
         self._is_stopped = self._has_state = False
-        self._calls = self._spans = self._sites = 0
+        self._calls, self._spans, self._sites = CallRows(run.call_log), 0, 0
         self._state_at, self._state_pause = 0.0, _STATE_S
         bound = run.options.record_max_mb
         self._bound = None if bound is None else int(bound * 1_000_000)
@@ -84,7 +92,7 @@ class Recorder:
         self._process = os.getpid()
         atexit.register(self.finish)
         run.when_renamed(self._renamed)
-        run.store.tell(self._came)
+        run.store.tell(self._queue.add)
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
         TERMINATION.call_before(self._hurry)
@@ -127,10 +135,6 @@ class Recorder:
             with contextlib.suppress(OSError, ValueError):
                 self._writer.rename(run.name)
 
-    def _came(self, piece: SegmentSlice) -> None:
-        """Queue new events to be written. The store calls it and holds its lock."""
-        self._queue.append(piece)
-
     def _hurry(self) -> None:
         """Write all events now, because the process has received SIGTERM."""
         self._wake.set()
@@ -144,6 +148,7 @@ class Recorder:
             began = time.thread_time()
             if self._ended.is_set():
                 return
+            collected_ns = time.perf_counter_ns() - self._run.life.origin_ns
             with contextlib.suppress(Exception):  # The pump calls it too, and reports its errors.
                 self._collect()
             with self._lock:
@@ -151,7 +156,7 @@ class Recorder:
                     return
                 if is_hurried:
                     self._state_at = self._inputs_at = 0.0
-                self._guarded(self._write)
+                self._guarded(partial(self._write, collected_ns))
             if is_hurried:
                 self._wake.clear()
                 self._flushed.set()
@@ -174,21 +179,21 @@ class Recorder:
         self._flushed.set()
         self._run.store.tell(None)
         self._queue.clear()
-        self._run.note(f"Recording stopped: {why}. {self.folder} has what came before.")
+        self.stopped = f"Recording stopped: {why}. {self.folder} has what came before."
+        self._run.note(self.stopped)
+        self._say(self.stopped)
         with contextlib.suppress(Exception):
             self._writer.stop(why)
 
-    def _write(self) -> None:
-        """Write the events that have come since the last time."""
-        if (waiting := sum(piece.nbytes for piece in self._queue.copy())) > self._most_waiting:
+    def _write(self, collected_ns: int | None = None) -> None:
+        """Write the events that have come since the last time, and the calls, see `CallRows.take`."""
+        if (waiting := self._queue.nbytes) > self._most_waiting:
             raise OSError(f"{in_bytes(waiting)} came faster than they could be written")
-        while pieces := self._next_pieces():
+        while pieces := self._queue.take(self._part_bytes):
             self._writer.take(pieces)
             self._make_room()
-        log = self._run.call_log
-        calls, self._calls = log.calls(self._calls)
-        self._writer.take_calls(calls)
-        spans = log.spans.since(self._spans)
+        self._writer.take_calls(self._calls.take(collected_ns))
+        spans = self._run.call_log.spans.since(self._spans)
         self._spans = spans.first + len(spans.site)
         self._writer.take_spans(spans)
         if time.monotonic() - self._state_at >= self._state_pause:
@@ -203,19 +208,6 @@ class Recorder:
         began = time.monotonic()
         if self._run.options.kept_inputs and began >= self._inputs_at and self._inputs.write():
             self._inputs_at = began + (time.monotonic() - began) / _SHARE
-
-    def _next_pieces(self) -> list[SegmentSlice]:
-        """Take the pieces of the next batch: at most as much as one file holds, because files are dropped as a whole."""
-        pieces: list[SegmentSlice] = []
-        nbytes, most = 0, self._part_bytes
-        while self._queue and len(pieces) < _AT_ONCE and nbytes < most:
-            piece = self._queue.popleft()
-            stop = piece.segment.position_to_free(piece.first, 0, most - nbytes) if piece.nbytes > most else piece.stop
-            if stop < piece.stop:
-                self._queue.appendleft(piece._replace(first=stop))
-            pieces.append(piece._replace(stop=min(stop, piece.stop)))
-            nbytes += piece.nbytes
-        return pieces
 
     def _make_room(self) -> None:
         """Seal the file if it is large enough, and drop the oldest files beyond the bound."""
@@ -265,8 +257,11 @@ def _folder_for(options: Options) -> str | None:
     return options.record or os.environ.get(VARIABLE)
 
 
-def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
-    """Make the recorder of a run. None if the run is not to be recorded, or its folder cannot be made; a note says why."""
+def recorder_of(run: Run, collect: Callable[[], None], say: Callable[[str], None]) -> Recorder | None:
+    """Make the recorder of a run, see `Recorder`.
+
+    It is None if the run is not to be recorded, or if its folder cannot be made; a note says why.
+    """
     wanted = _folder_for(run.options)
     if not wanted or not run.is_captured:
         return None
@@ -276,7 +271,7 @@ def recorder_of(run: Run, collect: Callable[[], None]) -> Recorder | None:
         writer = _writer(run, folder)
         if writer.folder != folder:
             run.note(f"{wanted} is there already: this run is recorded into {writer.folder}.")
-        return Recorder(run, writer, collect, wanted)
+        return Recorder(run, writer, collect, wanted, say)
     except (OSError, RunFileError) as error:
         run.note(f"This run is not recorded: {error}.")
         return None

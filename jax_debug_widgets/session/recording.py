@@ -79,7 +79,7 @@ class Recording:
         self._taken_in = 0.0
         self._saving = Saving(run)
         before = len(run.noted)
-        self._recorder = recorder_of(run, session.collect)
+        self._recorder = recorder_of(run, session.collect, lambda line: _say_without_a_front_end([line]))
         _say_without_a_front_end(run.noted[before:])
         if self._recorder is not None:
             run.file = file_name(self._recorder.folder)
@@ -90,6 +90,11 @@ class Recording:
     def folder(self) -> Path | None:
         """The folder that the run is recorded into; None if it is not recorded."""
         return self._recorder and self._recorder.folder
+
+    @property
+    def stopped(self) -> str:
+        """Why the recording into the folder has stopped before the run was over; empty if it has not."""
+        return self._recorder.stopped if self._recorder is not None else ""
 
     def discard(self) -> bool:
         """End the run without a trace if nothing has run yet. Return whether it was ended."""

@@ -144,12 +144,13 @@ def test_where_runs_part_is_a_table(sweep):
             "abc",
             ["lr 1, seed 0", "lr 1, seed 1", "lr 2"],
         ),
+        ([{"lr": 1.0}, {"lr": 1.0}, {"lr": 2.0}], "aab", ["1, a #1", "1, a #2", "2, b"]),
     ],
 )
-def test_a_column_of_a_difference_is_never_called_by_the_name_of_another_run(configs, names, labels):
+def test_a_column_of_a_difference_is_never_called_by_the_name_of_another_run(tmp_path, configs, names, labels):
     runs = []
     for config, name in zip(configs, names, strict=True):
-        with jdw.capture(name=name, config=config) as run:
+        with jdw.capture(name=name, config=config, record=tmp_path / "run.jdw") as run:
             stepped(jnp.ones(4), jnp.float32(0.1), 0)
         runs.append(run)
     assert list(runs[0].differences(*runs[1:]).labels) == labels
@@ -205,10 +206,14 @@ def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp
     plt.close("all")
 
 
-def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path):
+@pytest.mark.parametrize("state", ["is gone", "is cut"])
+def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path, state):
     """Its state is lost. All its files are sealed, so that it is over."""
     copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
-    (copy / "p00000/state.json").unlink()
+    if state == "is gone":
+        (copy / "p00000/state.json").unlink()
+    else:
+        (copy / "p00000/state.json").write_text('{"is_over": tr')
     for about in (copy / "run.json", copy / "p00000/process.json"):
         about.write_text(json.dumps({**json.loads(about.read_text()), "pid": 0x3FFFFFFF}))
     for name in ("lr0.2", "lr0.05"):
@@ -248,4 +253,4 @@ def test_a_name_survives_when_it_is_given_after_the_end(tmp_path):
     run.save(tmp_path / "saved.jdw.zip")
     assert [jdw.load(tmp_path / name).name for name in ("run.jdw", "saved.jdw.zip")] == ["best", "best"]
     (row,) = jdw.load(f"{tmp_path}/run*.jdw").rows
-    assert (row.name, row.asked) == ("best", f"--record {tmp_path / 'run.jdw'}")
+    assert (row.name, row.asked) == ("best", "")

@@ -104,6 +104,43 @@ def test_a_file_that_is_damaged_while_it_is_followed_gives_what_came_before(live
     assert reader.stretch(files, "p00000", "events", whole, []).equals(shorter) and len(shorter) < 2 * BATCH
 
 
+def test_a_live_batch_that_cannot_be_unpacked_is_named(live):
+    files, (file,) = FolderFiles(live), (live / "p00000/events").iterdir()
+    data, whole = file.read_bytes(), RowRange(0, OPEN)
+    (*_, last) = (found.start() for found in re.finditer(rb"\x04\x22\x4d\x18", data))
+    second = [found.start() for found in re.finditer(rb"\x04\x22\x4d\x18", data[:last])][-3]
+    for place in range(second, last, 7):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        problems: list[str] = []
+        rows = TableReader().stretch(files, "p00000", "events", whole, problems)
+        assert len(rows) == BATCHES * BATCH or "has changed since it was written" in "".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("gone", "events", "calls", "said"),
+    [
+        ("events", 3, 3, "3 events of 0 to 5 cannot be read: files of p00000 are missing."),
+        ("watched", 3, 3, "3 events of 0 to 5 cannot be read: files of p00000 are missing."),
+        ("calls", 6, 0, "3 calls of 3 with events are not in the file."),
+    ],
+)
+def test_what_is_in_the_other_files_is_read_where_files_are_missing(tmp_path, gone, events, calls, said):
+    @jax.jit
+    def doubled(x):
+        y = x * 2
+        jax.debug.print("y {}", y)
+        return y
+
+    with jdw.capture(watch="y") as run:
+        for i in range(3):
+            doubled(float(i))
+    folder = run.save(tmp_path / "run.jdw")
+    shutil.rmtree(folder / f"p00000/{gone}")
+    loaded = jdw.load(folder)
+    assert (len(loaded.events), len(loaded.calls), loaded.notes) == (events, calls, [said])
+    assert loaded.series("y")[1].tolist() == [0.0, 2.0, 4.0] and not loaded.is_complete
+
+
 def sealed(tmp_path):
     """The folder of a saved run of as many events."""
     with jdw.capture() as run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -245,3 +246,21 @@ def test_a_flipped_byte_is_never_another_input(damaged):
         except RunFileError:
             continue
         assert bits([leaf.data for leaf in stored.leaves]) == before
+
+
+def test_a_function_that_is_another_one_than_when_it_was_recorded_is_said(tmp_path, monkeypatch):
+    text = "import jax\n\n\n@jax.jit\ndef half(x):\n    jax.debug.print('{x}', x=x)\n    return x / 2\n"
+    (tmp_path / "halves.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    import halves  # pyright: ignore[reportMissingImports]
+
+    with jdw.capture(keep_inputs=1, record=tmp_path / "run.jdw"):
+        halves.half(3.0)
+    said = lambda function: jdw.replay(tmp_path / "run.jdw", 0, function, watch=None).run.notes  # noqa: E731
+    assert said(halves.half) == []
+    assert said(jax.jit(lambda x: x * 2)) == ["The call was of `half`; the replay calls `<lambda>` with its inputs."]
+    (tmp_path / "halves.py").write_text(text.replace("x / 2", "x / 2.5"))
+    mended = importlib.reload(halves)
+    assert said(mended.half) == [
+        "The text of `half` is another one than when the call was recorded, so its result may be, too."
+    ]

@@ -245,6 +245,13 @@ def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_ca
     barrier, (first, second) = run.status().barrier, run.status().processes
     assert barrier.state == "pending" and "process 1 has not made call 2 `train_step`" in barrier.pending
     assert not first.sign and second.sign == "is gone"
+    np.testing.assert_array_equal(run.series("loss")[1], [6, 12, 18])
+    np.testing.assert_array_equal(run.series("loss · process 1")[1], [6, 12])
+    np.testing.assert_array_equal(run["y"]["mean"], [2, 4, 6])
+    assert [line.get_label() for line in run.plot("loss").lines] == ["loss"]
+    with pytest.raises(KeyError, match=r"of 'y' there are y\.min, [^;]*y\.neginf;") as raised:
+        run.series("y")
+    assert str(raised.value).count("y.min") == 1
 
 
 @pytest.mark.behaviour("R6")

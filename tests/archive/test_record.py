@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import tables, writer
 from jax_debug_widgets.archive.reader import read_run
 from jax_debug_widgets.session import recorder
+from jax_debug_widgets.session.run.call_rows import CallRows
 from jax_debug_widgets.session.termination import TERMINATION
 from jax_debug_widgets.store import Budget
 from tests.archive.programs import assert_same_events, everything
@@ -105,7 +107,7 @@ def test_a_name_that_is_taken_is_not_written_over(tmp_path):
 
 
 @pytest.mark.parametrize("failing", ["append", "seal", "state", "begin"])
-def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path, monkeypatch, failing):
+def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path, monkeypatch, capsys, failing):
     def full(*_args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -125,7 +127,7 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path, monkeypatch,
         steps(2)
     assert len(run.events) == 5 and run.status().state == "done"
     (note,) = run.notes
-    assert "No space left on device" in note
+    assert "No space left on device" in note and capsys.readouterr().err == f"jaxdebug: {note}\n"
     if failing != "begin":
         assert note.startswith("Recording stopped") and len(jdw.load(folder).events) >= 3
 
@@ -219,6 +221,23 @@ def assert_is_whole(loaded, before):
     assert loaded.status().state == "interrupted"
     assert any("no end: its process was killed, or ran out of memory" in note for note in loaded.notes)
     assert loaded.title == "capture" and loaded.panel.bundle()["text/html"]
+
+
+def test_a_call_is_over_in_the_file_only_when_its_events_are_there(tmp_path):
+    """The process may be killed after each write."""
+    with jdw.capture() as run:
+        steps(3)
+    rows = CallRows(run.call_log)
+    first, second, third = rows.take(collected_ns=run.calls[1].drained_ns)
+    assert (first, second) == (run.calls[0], run.calls[1])
+    assert (third.state, third.drained_ns, third.events) == ("ready", None, 1)
+    assert rows.take(collected_ns=None) == [run.calls[2]] and rows.take(collected_ns=None) == []
+
+    stored = writer.RunWriter(tmp_path / "run.jdw", {})
+    stored.take_calls([replace(call, events=0) for call in run.calls])
+    stored.take(list(run.store.kept()))
+    stored.close()
+    assert [call.events for call in jdw.load(tmp_path / "run.jdw").calls] == [1, 1, 1]
 
 
 def test_a_run_that_goes_on_is_read_as_far_as_it_has_come(tmp_path):

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.origins.context import calling_for_us, is_traced_for_us, tracing_for_us
@@ -454,6 +455,23 @@ def test_a_call_says_why_its_function_was_traced_again_also_since_an_earlier_cap
         assert ("traced again" in repr(run.calls)) == any(told[-1])
     sizes, weak = "`x`: float32[3] → float32[4]", "`p['w']`: float32[] → float32[] (a Python float)"
     assert told == [[None], [None], [sizes], [weak]]
+
+
+def test_an_array_that_comes_back_on_a_mesh_is_why_its_function_is_traced_again():
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(AxisType.Explicit,))
+    rows = NamedSharding(mesh, PartitionSpec("d"))
+
+    @jax.jit
+    def step(w, x):
+        jax.debug.print("{w}", w=w)
+        return w + x.sum()
+
+    with jdw.capture() as run:
+        step(step(jnp.float32(1), jax.device_put(jnp.ones(2), rows)), jax.device_put(jnp.ones(2), rows))
+        step(jnp.float32(1), jnp.ones(2))
+    first, second, third = [call.retraced for call in run.calls]
+    assert (first, second) == (None, "`w`: float32[] → float32[] on a mesh ('d': 1)")
+    assert third == "`x`: float32[2@d] → float32[2]"
 
 
 def test_a_call_has_no_reason_of_another_function_of_its_name():

@@ -11,7 +11,8 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
-from jax_debug_widgets.session.studies import progress
+from jax_debug_widgets.session.run import progress
+from jax_debug_widgets.session.studies.outside_loops import outside_loops
 from jax_debug_widgets.session.studies.programs import traced
 
 X = jnp.linspace(0.1, 1.0, 5)
@@ -26,7 +27,7 @@ def looped(x):
 def test_equations_inside_loops_run_with_the_equation_around_them():
     _, program = traced(current_session(), looped, (X,), {})
     inside = [one for one in program.equations if len(one.path) > 0]
-    assert progress.outside_loops(program) == len(program.equations) - 2 and len(inside) >= 4
+    assert outside_loops(program) == len(program.equations) - 2 and len(inside) >= 4
 
 
 @pytest.mark.parametrize(

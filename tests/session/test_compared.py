@@ -167,6 +167,44 @@ def test_two_runs_part_at_the_step_and_the_line_where_a_value_differs_first():
     assert compared([runs[0], runs[0]])["parted"] is None
 
 
+def test_of_values_that_part_at_one_step_the_one_that_is_computed_first_is_named():
+    @jax.jit
+    def step(w, lr):
+        def loss_fn(w):
+            h = jnp.sin(w)
+            return (h**2).sum()
+
+        loss, g = jax.value_and_grad(loss_fn)(w)
+        jax.debug.print("loss {loss}", loss=loss)
+        return w - lr * g
+
+    runs = []
+    for lr in (0.1, 0.2):
+        with jdw.capture(config={"lr": lr}, watch="h,g") as run:
+            w = jnp.full(3, 2.0)
+            for _ in range(3):
+                w = step(w, lr)
+        runs.append(run)
+    first = runs[0].differences(runs[1]).first
+    assert {"grad/h.l2", "h.mean", "loss"} <= {*runs[0].differences(runs[1]).to_pandas()["value"]}
+    assert first is not None and (first.name, first.first) == ("h.mean", 1.0)
+
+
+def test_in_python_all_values_are_compared_however_long_it_takes(monkeypatch):
+    monkeypatch.setattr("jax_debug_widgets.session.panel.compared._SECONDS", 0.0)
+    runs = []
+    for add in (0.0, 1.0):
+        with jdw.capture() as run:
+            jax.jit(lambda x: jax.debug.print("{a} {b} {c}", a=x, b=x + add, c=x * 2))(1.0)  # noqa: B023
+        runs.append(run)
+    told = runs[0].differences(runs[1])
+    assert (
+        repr(told).splitlines()[0].startswith("x + add (")
+        and repr(told).splitlines()[-1] == "the same in all: 2 values"
+    )
+    assert compared(runs)["unread"] > 0
+
+
 def test_where_one_is_nan_and_the_other_is_not_is_the_worst_difference():
     told = compared([trained(0.1), trained(1e30)])
     assert told["values"][0]["worst"] == "Infinity" and told["parted"]["first"] == 1.0

@@ -52,7 +52,7 @@ def test_the_call_that_gave_nan_gives_it_again_and_the_watch_says_where_it_began
     assert np.isfinite(earlier.result[1]) and bits(jax.tree.leaves(earlier.result[0])) == bits(
         jax.tree.leaves(run.inputs[7].args[0])
     ), "what call 6 gives is what call 7 was given"
-    assert any("are copied before each call" in note for note in run.notes)
+    assert any("Those of `train_step` have " in note and "copied before each call" in note for note in run.notes)
 
 
 def test_another_function_can_be_given_and_what_is_not_kept_is_said():

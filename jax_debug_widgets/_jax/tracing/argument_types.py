@@ -104,7 +104,16 @@ def leaf_of(leaf: Any) -> Leaf:
     aval = jax.typeof(leaf)
     is_number = isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic)
     kind = type(leaf).__name__ if is_number else "array"
-    return Leaf(aval.str_short(), bool(getattr(aval, "weak_type", False)), kind)
+    return Leaf(_type_of(aval), bool(getattr(aval, "weak_type", False)), kind)
+
+
+def _type_of(aval: Any) -> str:
+    """Return JAX's text for a type. It does not have the mesh of an array that no axis of the mesh splits."""
+    text, sharding = aval.str_short(), getattr(aval, "sharding", None)
+    if "@" in text or sharding is None or sharding.mesh.empty:
+        return text
+    axes = ", ".join(f"{name!r}: {size}" for name, size in sharding.mesh.shape.items())
+    return f"{text} on a mesh ({axes})"
 
 
 def static_of(value: Any) -> Static:

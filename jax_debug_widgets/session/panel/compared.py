@@ -24,6 +24,9 @@ MOST = 8
 
 _CHARTS, _STRETCHES, _VALUES = 12, 150, 200
 
+_SECONDS = 1.5
+"""The most seconds for comparing values; those that are not compared by then are counted."""
+
 
 def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, Any]:
     """Return the fields of a message `compared`; `missing` are the keys of runs that are no longer in memory.
@@ -37,7 +40,7 @@ def compared(runs: Sequence[RunView], missing: Sequence[str] = ()) -> dict[str, 
     curves = [RunCurves(run) for run in chosen]
     legend = legend_of(chosen)
     configs = [plain_config(run.config) for run in chosen]
-    parting = parting_of(curves)
+    parting = parting_of(curves, _SECONDS)
     first = parting.first
     return {
         "runs": [run.key for run in chosen],

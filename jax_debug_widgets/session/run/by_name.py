@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jax_debug_widgets.events import NO_VALUE
 from jax_debug_widgets.session.run.gradients import gradients_of
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets.events import CallSite
     from jax_debug_widgets.session.run.ports import Values
+
+Found = TypeVar("Found", SelectedValue, list[SelectedValue])
 
 
 def sites_of(run: Values) -> list[CallSite]:
@@ -37,12 +40,24 @@ def choice_called(run: Values, name: str) -> SelectedValue:
     Raises:
       KeyError: no value has this name, or several places have it; the message lists the names.
     """
-    return choose(name, choices(run), partial(numbers_of, run), untaken(run))
+    return _found(run, partial(choose, name))
 
 
 def choices_matching(run: Values, name: str) -> list[SelectedValue]:
     """Return the values that a name or pattern means, see `naming.matching`."""
-    return matching(name, choices(run), partial(numbers_of, run), untaken(run))
+    return _found(run, partial(matching, name))
+
+
+def _found(run: Values, find: Callable[..., Found]) -> Found:
+    """Find a value of one process, if the other processes have only copies of it; else find among all values."""
+    every = choices(run)
+    single = [choice for choice in every if choice.site.id not in run.copies]
+    if len(single) < len(every):
+        with suppress(KeyError):
+            found = find(single, partial(numbers_of, run), untaken(run))
+            if len({one.site.process for one in (found if isinstance(found, list) else [found])}) == 1:
+                return found
+    return find(every, partial(numbers_of, run), untaken(run))
 
 
 def numbers_of(run: Values, choice: SelectedValue) -> np.ndarray:

@@ -64,11 +64,9 @@ class RunDifferences(ShownAsTable):
         )
         notes = []
         if len(parted) > _ROWS:
-            notes.append(f"{plural(len(parted) - _ROWS, 'more value')} differ; to_pandas() has all")
+            notes.append(f"{plural(len(parted) - _ROWS, 'more difference')}: to_pandas() has all")
         if parted and len(parted) < len(values):
-            notes.append(f"{plural(len(values) - len(parted), 'value')} never differ")
-        if self.comparison.unread:
-            notes.append(f"{plural(self.comparison.unread, 'value')} were not compared, because it takes too long")
+            notes.append(f"the same in all: {plural(len(values) - len(parted), 'value')}")
         headers = ("value", "where", "first differs at step", "worst at step", "relative difference", *self.labels)
         return Table(headers, [_row(one) for one in parted[:_ROWS]], title, notes)
 

@@ -35,9 +35,9 @@ class KeptInputs(Mapping[int, "Inputs"]):
         if inputs.copied and not self._has_copied:
             self._has_copied = True
             self._note(
-                f"The inputs of the last {plural(self._most, 'call')} are kept for `jdw.replay`: {in_bytes(inputs.nbytes)} a "
-                f"call. {in_bytes(inputs.copied)} of them are copied before each call, because the call donates them "
-                "(donate_argnums)."
+                f"The inputs of the last {plural(self._most, 'call')} are kept for `jdw.replay`. Those of `{record.name}` have "
+                f"{in_bytes(inputs.nbytes)}; {in_bytes(inputs.copied)} of them are copied before each call, because it donates "
+                "them (donate_argnums)."
             )
 
     def clear(self) -> None:

@@ -170,7 +170,7 @@ def choose(
         if chosen:
             msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(numbered))}"
             raise KeyError(msg)
-    watched = [choice.name for choice in choices if choice.site.watch is not None and choice.site.label == name]
+    watched = dict.fromkeys(one.name for one in choices if one.site.watch is not None and one.site.label == name)
     if watched:
         msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
         raise KeyError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import reduce
 
 from jax_debug_widgets.events import CallSite, Event
 from jax_debug_widgets.watch import body_of, position_of
@@ -66,6 +67,20 @@ class ProgramOrder:
         callers = event.tap.callers
         told = event.site.callers if callers is None else [f"{self._name_file(one.file)}:{one.line}" for one in callers]
         return [*reversed(told), event.site.where]
+
+
+def first_computed(sites: Iterable[CallSite]) -> CallSite:
+    """Return the site whose value the program probably computes first within a step: else the earliest one in the source."""
+    return reduce(lambda one, other: other if _is_computed_before(other, one) else one, sites)
+
+
+def _is_computed_before(one: CallSite, other: CallSite) -> bool:
+    if one.watch and other.watch and one.file == other.file and body_of(one) == body_of(other):
+        return position_of(one) < position_of(other)
+    earlier, later = sorted((one, other), key=_pass_of)
+    if _pass_of(earlier) != _pass_of(later) and _differentiates(earlier.name_stack, later.name_stack):
+        return one is earlier
+    return (one.file, one.line, _pass_of(one)) < (other.file, other.line, _pass_of(other))
 
 
 def _are_of_one_step(one: Event, other: Event) -> bool:

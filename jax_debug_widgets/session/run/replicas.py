@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from jax_debug_widgets.events import Call, CallSite, Finding
+from jax_debug_widgets.events import Call, CallSite, Finding, Status
 from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
@@ -30,6 +30,10 @@ class OfProcess(Protocol):
     @property
     def goes_on(self) -> bool:
         """Whether the process may still write."""
+        ...
+
+    def status(self) -> Status:
+        """Return how it is doing, or did at its end."""
         ...
 
     @property
@@ -141,7 +145,7 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
         except ValueError:  # The value has several shapes.
             return False
         are_same &= _parts_at(ours, theirs) is None and len(ours) > 0
-        are_same &= len(ours) == len(theirs) or first.goes_on or other.goes_on
+        are_same &= len(ours) == len(theirs) or first.goes_on or other.goes_on or _is_rest_missing(ours, theirs, other)
         at = _parts_at(ours[rows[0]], theirs[rows[1]])
         if at is not None:
             parted.append((at, value))
@@ -155,6 +159,11 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
             ]
             return _parted(first, other, site, site.values[value], at, int(calls[at]), told)
     return are_same
+
+
+def _is_rest_missing(ours: np.ndarray, theirs: np.ndarray, other: OfProcess) -> bool:
+    """Whether a process has fewer values because it died, or failed."""
+    return len(theirs) < len(ours) and (bool(other.sign) or other.status().state != "done")
 
 
 def _calls_of(store: Store, site: CallSite) -> np.ndarray:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.session.run.curves import Key, RunCurves, common, shared_steps
+from jax_debug_widgets.session.run.program_order import first_computed
+from jax_debug_widgets.session.run.progress import progress
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite
 
 _TOLERANCE = 16
 """Numbers count as equal if they differ by at most this number of times their precision, as in `jdw.compare`."""
-
-_SECONDS = 1.5
-"""The most seconds for reading values; values that are not compared by then are counted."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +55,29 @@ class RunComparison:
 
     @property
     def first(self) -> ValueDifference | None:
-        """The value that differs first; of several, the earliest one in the source. None if no value differs."""
-        parted = [one for one in self.differences if one.first is not None]
-        return min(parted, key=lambda one: (one.first, one.site.file, one.site.line), default=None)
+        """The value that differs first; of several at one step, the one that is computed first. None if no value differs."""
+        step = min((one.first for one in self.differences if one.first is not None), default=None)
+        parted = [one for one in self.differences if one.first == step]
+        if step is None:
+            return None
+        site = first_computed([one.site for one in parted])
+        return next(one for one in parted if one.site is site)
 
 
-def parting_of(runs: Sequence[RunCurves]) -> RunComparison:
-    """Compare the values that at least two runs have."""
+def parting_of(runs: Sequence[RunCurves], seconds: float = math.inf) -> RunComparison:
+    """Compare the values that at least two runs have; those that are not compared after so many seconds are counted."""
     keys = common(runs)
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + seconds
     found, read = [], 0
-    for key in keys:
-        if time.monotonic() > until:
-            break
-        difference = _difference(runs, key)
-        read += 1
-        if difference is not None:
-            found.append(difference)
+    with progress("comparing runs", "values", len(keys)) as advance:
+        for key in keys:
+            if time.monotonic() > until:
+                break
+            difference = _difference(runs, key)
+            read += 1
+            if difference is not None:
+                found.append(difference)
+            advance()
     found.sort(key=lambda one: -one.worst)
     return RunComparison(tuple(found), len(keys) - read)
 

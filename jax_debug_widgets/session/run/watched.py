@@ -42,7 +42,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
     def __getitem__(self, name: str) -> WatchedValue:
         sites, name = self.sites(), as_name(name)
         name = name if _called(name, sites) else as_python_has(name)
-        found = _called(name, sites)
+        found = self._without_copies(_called(name, sites))
         if len(found) == 1 or name in found:
             return WatchedValue(self._run, found.get(name) or next(iter(found.values())))
         if found and self._are_same(found):
@@ -73,9 +73,14 @@ class WatchedValues(Mapping[str, WatchedValue]):
 
     def of_each_process(self, name: str) -> list[str]:
         """Return the names of a value in all processes, if it differs between them; else its own name."""
-        found = _called(name, self.sites())
+        found = self._without_copies(_called(name, self.sites()))
         is_one_each = len({site.process for site in found.values()}) == len(found)
         return [*found] if len(found) > 1 and is_one_each and not self._are_same(found) else [name]
+
+    def _without_copies(self, sites: dict[str, CallSite]) -> dict[str, CallSite]:
+        """Return the one site if the others are its copies in other processes; else all sites."""
+        single = {name: site for name, site in sites.items() if site.id not in self._run.copies}
+        return single if len(single) == 1 else sites
 
     def _are_same(self, sites: Mapping[str, CallSite]) -> bool:
         first, *_ = values = [WatchedValue(self._run, site) for site in sites.values()]

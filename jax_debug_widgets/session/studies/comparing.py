@@ -25,10 +25,11 @@ from jax_debug_widgets.graphs import (
 )
 from jax_debug_widgets.graphs.against_float64 import against_float64
 from jax_debug_widgets.graphs.rounding import figure_beside
+from jax_debug_widgets.session.run.progress import progress
 from jax_debug_widgets.session.studies.linked import lines_of_sources
 from jax_debug_widgets.session.studies.op_by_op import against_op_by_op
+from jax_debug_widgets.session.studies.outside_loops import outside_loops
 from jax_debug_widgets.session.studies.programs import traced
-from jax_debug_widgets.session.studies.progress import outside_loops, progress
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session

@@ -14,8 +14,9 @@ from jax_debug_widgets.graphs.against_op_by_op import AS_OP_BY_OP, OTHER_NUMBERS
 from jax_debug_widgets.graphs.figures import figure_of
 from jax_debug_widgets.graphs.pins import fewest
 from jax_debug_widgets.graphs.program import Equation, Program
+from jax_debug_widgets.session.run.progress import progress
 from jax_debug_widgets.session.studies.linked import lines_of_sources
-from jax_debug_widgets.session.studies.progress import outside_loops, progress
+from jax_debug_widgets.session.studies.outside_loops import outside_loops
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.session import Session

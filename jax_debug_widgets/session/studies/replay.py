@@ -24,6 +24,7 @@ from jax_debug_widgets.session.run.input_trees import arguments_of
 from jax_debug_widgets.session.run.loaded import LoadedRun
 from jax_debug_widgets.session.run.view import RunView
 from jax_debug_widgets.session.studies.questions import result_by_steps
+from jax_debug_widgets.session.studies.replayed_source import note_about
 from jax_debug_widgets.widgets import running_kernel
 
 if TYPE_CHECKING:
@@ -145,4 +146,5 @@ def call_again(
     where = (
         f"The arrays of this call were on {devices} devices. Here they are on one: sums may differ in the last bits."
     )
-    return function, args, kwargs, where if devices != 1 else ""
+    told = note_about(function, name, run.saved.sources)
+    return function, args, kwargs, " ".join(filter(None, (where if devices != 1 else "", told)))

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from jax_debug_widgets.graphs.traces import Seeds
-from jax_debug_widgets.session.studies.progress import progress
+from jax_debug_widgets.session.run.progress import progress
 from jax_debug_widgets.session.studies.seeds.told import told
 
 SECONDS = 300

@@ -44,6 +44,14 @@ describe("the tree of names", () => {
     expect(drawn(["/grads"])).toEqual(["Values", " h:1", " h:9", "Gradients", " ∂ h", "grads"]);
   });
 
+  it("says of which process a name is, where several have it", () => {
+    const of = (id: number, line: number, process: number) => ({ ...siteOf(id, "h", "value", line), process });
+    const places = (...sites: WatchSite[]) => rowsOf(treeOf(sites), new Set()).map(({ place }) => place);
+    expect(places(of(1, 4, 0), of(2, 4, 1))).toEqual(["", "process 0", "process 1"]);
+    expect(places(of(1, 4, 0), of(2, 5, 1))).toEqual(["", ":4 process 0", ":5 process 1"]);
+    expect(places(of(1, 4, 0), of(2, 4, 0))).toEqual(["", ":4 1/2", ":4 2/2"]);
+  });
+
   it("shows what is looked for, though it is folded", () => {
     expect(drawn(["/grads"], "layers[1]")).toEqual(["grads", " mlp", "  layers[1]", "   w"]);
     expect(drawn([], "nothing like it")).toEqual([]);

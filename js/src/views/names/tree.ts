@@ -120,11 +120,15 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
   return rows;
 }
 
-/** Returns the place that distinguishes a name from equal names. */
+/** Returns what distinguishes a name from equal names: its line, its process, or both. */
 function placeAmong(alike: readonly Leaf[], leaf: Leaf): string {
   if (alike.length < 2) return "";
   const isInOneFile = alike.every(({ site }) => site.file === leaf.site.file);
-  return numbered(alike.map(({ site }) => (isInOneFile ? `:${site.line}` : site.where)))[alike.indexOf(leaf)] as string;
+  const lines = alike.map(({ site }) => (isInOneFile ? `:${site.line}` : site.where));
+  const processes = alike.map(({ site }) => `process ${site.process}`);
+  const told = [lines, processes].filter((words) => new Set(words).size > 1);
+  const words = told.length > 0 ? told : [lines];
+  return numbered(alike.map((_, i) => words.map((each) => each[i]).join(" ")))[alike.indexOf(leaf)] as string;
 }
 
 function labelOf({ name, site }: Leaf): string {

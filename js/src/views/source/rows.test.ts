@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
+import { status } from "../../../test/screen";
 import { highlighted } from "../../kit/python";
 import type { SiteMessage, WatchMessage } from "../../transport/wire";
 import { filesOf, functionAt } from "./files";
@@ -106,6 +107,21 @@ describe("the values of a line", () => {
     expect(values(run).map(({ site, gradient, nth }) => [site.id, gradient?.id, nth])).toEqual([
       [1, 3, "1/2"],
       [2, 4, "2/2"],
+    ]);
+  });
+
+  it("of several processes have the processes; those that are the same in all come once", () => {
+    const made = [0, 1].flatMap((process) => [
+      { ...DOT, order: 1, site: { process } },
+      { name: "x", order: 2, site: { process, label: "x" } },
+    ]);
+    const run = watching(...made);
+    run.store.apply({ ...goldenBatch("watch"), count: 0, sites: [], status: status({ copies: { "4": 2 } }) });
+    const told = values(run).map(({ site, nth }) => [site.watch.name, site.process, nth]);
+    expect(told).toEqual([
+      ["logits", 0, "process 0"],
+      ["logits", 1, "process 1"],
+      ["x", 0, "all 2 processes"],
     ]);
   });
 

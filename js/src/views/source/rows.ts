@@ -16,7 +16,7 @@ export interface Value {
   gradient: WatchSite | null;
   /** Whether its expression is a part of the expression of another value in its line. */
   isPart: boolean;
-  /** Its number among the copies that an unrolled Python loop makes: `2/4`; "" if there is one. */
+  /** Its number among the copies that an unrolled Python loop makes, and its process: `2/4`, `process 1`; "" if there is one. */
   nth: string;
 }
 
@@ -50,13 +50,17 @@ export function valuesOf(run: RunStore, file: string): FileValues {
   const groups = new Map<string, WatchSite[]>();
   for (const id of run.watched.tables.keys()) {
     const site = run.sites.get(id);
-    if (!site || !isWatched(site) || site.file !== file) continue;
-    const key = `${site.line} ${site.column} ${site.end_line} ${site.end_column} ${site.watch.name}`;
+    if (!site || !isWatched(site) || site.file !== file || run.isCopy(id)) continue;
+    const key = `${site.process} ${site.line} ${site.column} ${site.end_line} ${site.end_column} ${site.watch.name}`;
     const group = groups.get(key);
     if (group) group.push(site);
     else groups.set(key, [site]);
   }
   const values = [...groups.values()].flatMap(paired).sort(bySource);
+  const processes = new Set([...run.sites.values()].map(({ process }) => process));
+  if (processes.size > 1) {
+    for (const value of values) value.nth = [value.nth, run.apart.get(value.site.id)].filter(Boolean).join(" · ");
+  }
   const lines = new Map<number, Value[]>();
   const over = new Map<number, Value[]>();
   for (const value of values) {

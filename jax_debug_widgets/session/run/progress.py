@@ -8,12 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from jax_debug_widgets.graphs.program import Program
-
 _DELAY_S, _PAUSE_S = 2.0, 0.5
 """The seconds of work before the bar is shown, and between two states of it."""
-
-_LOOPS = frozenset({"scan", "while", "cond"})
 
 
 @contextmanager
@@ -52,12 +48,3 @@ def _bar(what: str, unit: str, total: int | None, done: int) -> Any:
 
     unwatched = type("Bar", (tqdm,), {"monitor_interval": 0})  # Without a thread that watches the bar.
     return unwatched(desc=what, unit=f" {unit}", total=total, initial=done, mininterval=_PAUSE_S, leave=False)
-
-
-def outside_loops(program: Program) -> int:
-    """Return the number of equations that run one by one: those in loops and branches run with the equation around them."""
-    around = {(one.path, one.number): one.primitive in _LOOPS for one in program.equations}
-    return sum(
-        not any(around.get((one.path[:depth], number)) for depth, (number, _) in enumerate(one.path))
-        for one in program.equations
-    )
