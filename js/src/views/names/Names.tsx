@@ -37,7 +37,11 @@ export function Names({ run, ui, look, children }: Props & { children: Component
   const [at, setAt] = useState<string | null>(null);
   // Sites are only added, never removed, so their number tells whether they have changed.
   const tree = useMemo(
-    () => treeOf([...run.sites.values()].filter(isWatched).filter(({ id }) => !run.isCopy(id)), printedLeaves(run)),
+    () =>
+      treeOf(
+        [...run.sites.values()].filter(isWatched).filter(({ id }) => !run.isCopy(id)),
+        printedLeaves(run),
+      ),
     [run, run.sites.size, run.series.size, run.apart],
   );
   const names = useMemo(() => tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0), [tree]);
