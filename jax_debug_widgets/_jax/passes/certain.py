@@ -44,21 +44,21 @@ def certain_values(
 
 
 class _Cases:
-    """The cases of choices that each variable goes to: `where(p, x - 1, x)` takes `x` in both, so it goes on for certain."""
+    """The cases of choices in which each variable is used. `where(p, x - 1, x)` uses `x` in both, so `x` is certain."""
 
     def __init__(self) -> None:
         self._cases: dict[Any, dict[int, set[int]]] = {}  # Variable -> the choice, by its id -> its cases.
         self._counts: dict[int, int] = {}
 
     def begin(self, choice: core.JaxprEqn) -> None:
-        """Note the operands of a choice whose result goes on for certain; other equations are left out."""
+        """Record the operands of a choice whose result certainly reaches the results. Other equations have no cases."""
         cases = cases_of(choice)
         self._counts[id(choice)] = len(cases)
         for case, atom in cases:
             self._note(atom, id(choice), {case})
 
     def pass_on(self, equation: core.JaxprEqn, *, but_for_tests: bool) -> None:
-        """Note for the operands of an equation what is noted for its results."""
+        """Record for the operands of an equation the cases that are recorded for its results."""
         for out in equation.outvars:
             if own := self._cases.get(out):
                 for atom in certain_operands(equation, {out}, but_for_tests=but_for_tests):
@@ -70,7 +70,7 @@ class _Cases:
             self._cases.setdefault(atom, {}).setdefault(choice, set()).update(cases)
 
     def are_complete(self, variable: Any) -> bool:
-        """Return whether a choice takes a variable in each case."""
+        """Return whether there is a choice that uses a variable in all its cases."""
         own = self._cases.get(variable, {})
         return any(len(cases) == self._counts[choice] for choice, cases in own.items())
 
@@ -143,7 +143,7 @@ def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests:
 
 
 def cases_of(equation: Any) -> list[tuple[int, Any]]:
-    """The operands that an equation chooses from, each with the number that chooses it; empty for other equations."""
+    """Return the operands that an equation chooses from, each with its number; empty for other equations."""
     name = equation.primitive.name
     if name not in ("select_n", "jit", "pjit") or not equation.invars:
         return []

@@ -1,8 +1,8 @@
-"""Find the values that a choice takes elements from, and how to tell which: `jnp.where(x > 0, jnp.log(x), 0.0)`.
+"""Find the elements of a value that choices keep: `jnp.where(x > 0, jnp.log(x), 0.0)` keeps some elements of the logarithm.
 
-A check of such a value looks at the elements that are taken: by a choice whose result goes on for certain, or by one whose
-result another choice takes. If the value does not go there element by element, or comes out of a loop, a branch or a function,
-it counts where the choice takes all elements.
+A check of a value looks only at the elements that reach the program's results: through one choice, or through several, one
+inside the other. If the elements of the value do not stand at the same positions in the choice, or if the value is the result
+of a loop, a branch or a function, the check counts the value only if the choice keeps all elements.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _ELEMENTWISE = frozenset(
         "neg nextafter not pow rem round rsqrt sign sin sinh sqrt square sub tan tanh",
     )
 )
-"""Primitives whose results have each element where the operands have it."""
+"""Primitives that compute each element of the result from the elements of the operands at the same position."""
 
 
 @dataclass(frozen=True)
 class Pick:
-    """A choice on the way of a value: it takes the value where `chooser` is `case`.
+    """A choice between a value and the results: it keeps an element of the value where `chooser` equals `case`.
 
-    `is_aligned` says whether the value's elements stand at the same positions there; if not, a choice of all elements counts.
+    `is_aligned` says whether the elements of the value stand at the same positions in the choice. If not, the choice keeps the
+    value only if it keeps all elements.
     """
 
     chooser: Any
@@ -45,18 +46,18 @@ class Pick:
 
 
 Way = tuple[Pick, ...]
-"""The choices that a value passes, one in the other: an element goes on if each takes it."""
+"""The choices between a value and the results, the nearest to the value first. An element passes if all keep it."""
 
 _MOST = 4
-"""The most choices of a way, and the most ways of a value, that are looked at."""
+"""The most choices of a way, and the most ways of a value. Further ones are left out."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The ways of a value to choices; an element is taken if it goes on by one of them.
+    """The ways of a value to the results. An element reaches the results if it does so by at least one way.
 
     Attributes:
-      number: the position in the body of the last equation that chooses.
+      number: the index in the body of the last equation that chooses.
       ways: the ways.
     """
 
@@ -65,17 +66,17 @@ class Choice:
 
     @property
     def choosers(self) -> list[Any]:
-        """The variables that choose."""
+        """The variables that choose, in the order of the ways."""
         return [pick.chooser for way in self.ways for pick in way]
 
     def mask(self, choosers: Sequence[Any], shape: tuple[int, ...]) -> Any:
-        """Which elements of a value of this shape are taken, given what chooses."""
+        """Compute which elements of a value reach the results: bool[shape], from the values of `choosers`."""
         given = iter(choosers)
         ways = [[_taken(pick, next(given)) for pick in way] for way in self.ways]
         return jnp.broadcast_to(reduce(jnp.logical_or, [reduce(jnp.logical_and, way) for way in ways]), shape)
 
     def apart(self) -> Choice:
-        """The choice of a value whose elements do not stand where those of the chosen one do."""
+        """Return the choice for a value whose elements do not stand at the positions of the chosen ones."""
         ways = (tuple(replace(pick, is_aligned=False) for pick in way) for way in self.ways)
         return Choice(self.number, tuple(dict.fromkeys(ways)))
 
@@ -92,13 +93,13 @@ def choices_of(
     definitions: Definitions,
     defined: Sequence[Any],
 ) -> dict[Any, Choice]:
-    """The choices of a body that each of its values goes to.
+    """Return, for each variable of a body that reaches the results only through choices, these choices.
 
-    What goes to the results without a choice has none. What is read from an array to be put back there is not taken.
+    A variable that is read from an array only to be put back there has none.
 
     Args:
-      certain: the variables that go to the results for certain.
-      computed: those of them that do not go there by way of a test for NaN alone.
+      certain: the variables that certainly reach the results.
+      computed: the members of `certain` that reach them otherwise than through a test for NaN.
       definitions: see `Definitions`.
       defined: the equations of the body and of the functions that it calls, see `define`.
     """
@@ -113,7 +114,7 @@ def choices_of(
 
 
 def choice_of_all(outvars: Sequence[Any], certain: AbstractSet[Any], choices: Mapping[Any, Choice]) -> Choice | None:
-    """The one choice that takes what an equation gives, all of it or nothing; None where there is none."""
+    """Return the choice that keeps either all results of an equation or none of them; None if there is no such choice."""
     found = {choices[one].apart() for one in outvars if one in choices}
     is_chosen = len(found) == 1 and certain.isdisjoint(outvars)
     return found.pop() if is_chosen else None
@@ -135,9 +136,8 @@ def _of_operands(
     if cases and isinstance(operands[0], core.Var):
         picks = [Pick(operands[0], case, one.aval.shape == shape) for case, one in cases]
         return [None, *(_also(number, pick, choice, is_certain=out in certain) for pick in picks)]
-    if is_of_conditions(
-        equation
-    ):  # `(i < n) & (x[i] > 0)` takes the second where the first holds; `|` where it does not.
+    # `(i < n) & (x[i] > 0)` needs the second operand where the first is true, `|` where it is false.
+    if is_of_conditions(equation):
         one, other = operands
         case, is_aligned = int(equation.primitive.name == "and"), one.aval.shape == other.aval.shape
         picks = [Pick(by, case, is_aligned) for by in (other, one)]
@@ -155,7 +155,7 @@ def _of_operands(
 
 
 def _also(number: int, pick: Pick, choice: Choice | None, *, is_certain: bool) -> Choice | None:
-    """The choice of what `pick` takes for a value that has a `choice`, or goes to the results for certain."""
+    """Return the choice for an operand of `pick`, whose result has `choice` or certainly reaches the results."""
     ways = choice.ways if choice else ()
     if not pick.is_aligned and choice:
         ways = choice.apart().ways
