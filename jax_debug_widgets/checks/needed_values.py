@@ -16,7 +16,8 @@ from jax_debug_widgets.checks.rewrite.expressions import expression
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT
+from jax_debug_widgets.checks.rewrite.stored import stored_outside
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT, STORED
 
 
 def mask(raised: Raised) -> Said:
@@ -50,7 +51,11 @@ def concretized(raised: Raised) -> Said:
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
-    return Said(kind, expression(statement, names, raised.failing), advice=traced_argument(raised))
+    if stored := stored_outside(statement, raised.failing, raised.place.function, names):
+        fix, advice = stored, STORED
+    else:
+        fix, advice = expression(statement, names, raised.failing), traced_argument(raised)
+    return Said(kind, fix, advice=advice)
 
 
 def ambiguous(raised: Raised) -> Said | None:

@@ -127,6 +127,12 @@ READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array
 FORMAT = 'Format it when the program runs: jax.debug.print("{x:.2f}", x=x).'
 """The advice where a traced value is formatted."""
 
+STORED = (
+    "The callback stores the number when the program runs; jax.effects_barrier() waits for it. Or return the array, and store "
+    "it where the function is called."
+)
+"""The advice where a number is stored outside of a traced function."""
+
 SLICE = (
     "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "
     "For a slice of changing size, mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."

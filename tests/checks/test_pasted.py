@@ -51,6 +51,22 @@ PROGRAMS = {
         "        x = body(x, state)\n        state = state + 1\n    return x\nout = f(0.0, 3)",
         9,
     ),
+    "a number is noted in a list": Program(
+        "losses = []\n@jax.jit\ndef f(x):\n    loss = (x * x).sum()\n    losses.append(float(loss))\n    return x\n"
+        "f(jnp.ones(3))\njax.effects_barrier()\nout = losses",
+        [3],
+    ),
+    "a number is noted by name": Program(
+        "history = {}\n@jax.jit\ndef f(x, value):\n    history['loss'] = (x * value).sum().item()\n    return x\n"
+        "f(jnp.ones(3), 2.0)\njax.effects_barrier()\nout = history['loss']",
+        6,
+    ),
+    "a number is noted in an object": Program(
+        "class Model:\n    def __init__(self):\n        self.steps = 0\n        self.call = jax.jit(self.run)\n"
+        "    def run(self, x):\n        self.steps = int(x.sum())\n        return x\n"
+        "m = Model()\nm.call(jnp.ones(3))\njax.effects_barrier()\nout = m.steps",
+        3,
+    ),
     "a mask under jit": Program(
         "@jax.jit\ndef f(x):\n    x[x < 0] = 0\n    return x\nout = f(jnp.array([-1.0, 2.0]))", [0, 2]
     ),

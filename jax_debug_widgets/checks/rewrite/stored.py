@@ -1,0 +1,86 @@
+"""Rewrite a statement that stores a number of a traced function outside of the function: `losses.append(float(loss))`.
+
+While JAX traces, the number is not known, and to store the tracer instead would leak it. A callback stores the number when
+the program runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from jax_debug_widgets.checks.namespace import is_traced
+from jax_debug_widgets.checks.rewrite.names import assigned_in, read_in, unused
+
+_ADDS = frozenset({"add", "append", "appendleft", "put"})
+"""The methods of containers that store one value."""
+
+
+def stored_outside(
+    statement: ast.stmt,
+    failing: ast.AST,
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None,
+    names: Mapping[str, Any],
+) -> list[str] | None:
+    """Return the line that stores the number by a callback; None if the statement does something else.
+
+    Args:
+      failing: the expression that needs a value: `float(loss)`, `loss.item()`.
+      function: the function around the statement.
+      names: the values of names there.
+    """
+    array = _array_of(failing)
+    found = _store_of(statement)
+    if array is None or found is None or function is None:
+        return None
+    store, call = found
+    if not _is_outside(store, function) or not any(failing is node for node in ast.walk(call)):
+        return None
+    value = unused("value", names)
+    written = ast.unparse(_Replaced(array, value).visit(call))
+    if any(is_traced(names.get(name)) for name in read_in(ast.parse(written))):
+        return None
+    return [f"jax.debug.callback(lambda {value}: {written}, {ast.unparse(array)})"]
+
+
+class _Replaced(ast.NodeTransformer):
+    """Replaces one node by a name."""
+
+    def __init__(self, node: ast.expr, name: str) -> None:
+        self._node, self._name = node, name
+
+    def visit(self, node: ast.AST) -> Any:
+        return ast.Name(self._name, ast.Load()) if node is self._node else super().visit(node)
+
+
+def _array_of(failing: ast.AST) -> ast.expr | None:
+    """Return the array that is to become a number of Python; None if the expression is no such conversion."""
+    match failing:
+        case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[array], keywords=[]):
+            return array
+        case ast.Call(func=ast.Attribute(value=array, attr="item" | "tolist"), args=[], keywords=[]):
+            return array
+    return None
+
+
+def _store_of(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    """Return the container or object in which a statement stores something, and the call that does so."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=store, attr=name)) as call) if name in _ADDS:
+            return store, call
+        case ast.Assign(targets=[ast.Subscript(value=store, slice=key)], value=value):
+            return store, ast.Call(ast.Attribute(store, "__setitem__", ast.Load()), [key, value], [])
+        case ast.Assign(targets=[ast.Attribute(value=store, attr=name)], value=value):
+            return store, ast.Call(ast.Name("setattr", ast.Load()), [store, ast.Constant(name), value], [])
+    return None
+
+
+def _is_outside(store: ast.expr, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a container is neither made in the function nor an argument of it, except for `self` and `cls`."""
+    while isinstance(store, ast.Attribute | ast.Subscript):
+        store = store.value
+    if not isinstance(store, ast.Name):
+        return False
+    arguments = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)} - {"self", "cls"}
+    return store.id not in assigned_in(function.body) | arguments
