@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import value_of
 from jax_debug_widgets.checks.raised import Raised, Said
-from jax_debug_widgets.checks.words import PAIR, STRUCTURE, WORDS
+from jax_debug_widgets.checks.words import NO_RETURN, PAIR, STRUCTURE, WORDS
 
 _TYPE = r"[^\s,\[]+(?:\[[^\]]*\])?"
 """The pattern of a type in JAX's messages: `float32[2,3]`."""
@@ -35,7 +35,9 @@ def carry(raised: Raised) -> Said:
     words = ", ".join([*changed, *structures]) or "see JAX's message"
     begins = [f"`{name}` with jnp.full({shape}, ..., jnp.{dtype})" for name, shape, dtype in _begins(raised.text)]
     advice = f"{WORDS[Kind.CARRY].advice.format(names=words)} For example {', '.join(begins)}." if begins else ""
-    return Said(Kind.CARRY, names=words, advice=STRUCTURE if structures else advice)
+    if structures:
+        advice = NO_RETURN if any(one.endswith("→ None") for one in structures) else STRUCTURE
+    return Said(Kind.CARRY, names=words, advice=advice)
 
 
 def _carried(name: str) -> str:

@@ -144,10 +144,11 @@ KNOWN_LENGTH = (
 )
 """The advice for a slice that is rewritten because its length is known."""
 
-STRUCTURE = (
-    "Return a carry with the structure that the loop begins with: the same keys and lengths, and no None in its place."
-)
+STRUCTURE = "Return a carry with the structure that the loop begins with: the same keys and lengths."
 """The advice for a loop whose body returns a carry of another structure."""
+
+NO_RETURN = "The body returns None in its place. Has it no `return` at the end? Return the new carry."
+"""The advice for a loop whose body returns None in place of a carry."""
 
 PAIR = "Return a pair from the body: the carry, and what scan stacks, which may be None: return carry, None."
 """The advice for a `scan` whose body returns no pair."""

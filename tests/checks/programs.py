@@ -158,7 +158,7 @@ RAISING = (
         "carry that is None",
         "S9",
         "def body(i, b):\n    b.at[i].set(1.0)\nout = jax.lax.fori_loop(0, 3, body, jnp.zeros(3))  #!",
-        ("an array → None", "no None in its place"),
+        ("an array → None", "Return the new carry"),
     ),
     Program(
         "carry with another key",
