@@ -17,7 +17,7 @@ from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
 from jax_debug_widgets.checks.rewrite.stored import stored_outside
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT, STORED
+from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT, RETURNED, STORED
 
 
 def mask(raised: Raised) -> Said:
@@ -51,8 +51,9 @@ def concretized(raised: Raised) -> Said:
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
     kind = Kind.SHAPE if is_size else Kind.CONTROL_FLOW
-    if stored := stored_outside(statement, raised.failing, raised.place.function, names):
-        fix, advice = stored, STORED
+    stored = stored_outside(statement, raised.failing, raised.place.function, names)
+    if stored is not None:
+        fix, advice = stored, STORED if stored else RETURNED
     else:
         fix, advice = expression(statement, names, raised.failing), traced_argument(raised)
     return Said(kind, fix, advice=advice)

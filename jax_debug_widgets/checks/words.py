@@ -133,6 +133,9 @@ STORED = (
 )
 """The advice where a number is stored outside of a traced function."""
 
+RETURNED = "Return the array, and store it where the function is called."
+"""The advice where no callback can store it: it would hold tracers."""
+
 SLICE = (
     "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "
     "For a slice of changing size, mask with jnp.where(jnp.arange(x.shape[0]) < n, x, neutral)."

@@ -225,6 +225,11 @@ UNCERTAIN = {
     "a view": "m = jnp.zeros((2, 2))\nm.T[0] = 1.0",
     "a number in a text": "@jax.jit\ndef f(x):\n    print('loss %.3f' % float(x))\nf(1.0)",
     "a filter": "@jax.jit\ndef f(xs):\n    return sum([1 for x in xs if x > 0])\nf(jnp.ones(2))",
+    "a module that is a pytree of tracers": (
+        "import equinox as eqx\nclass M(eqx.Module):\n    w: jax.Array\n    seen: jax.Array\n    def __call__(self, x):\n"
+        "        y = (self.w * x).sum()\n        self.seen.append(float(y))\n        return y\n"
+        "jax.jit(lambda m, x: m(x))(M(jnp.ones(3), []), jnp.ones(3))"
+    ),
     "a match": "@jax.jit\ndef f(mode):\n    match mode:\n        case 0:\n            return 1\n    return 2\nf(1)",
 }
 

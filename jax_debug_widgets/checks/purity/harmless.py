@@ -81,9 +81,8 @@ def _is_harmless(value: Any) -> bool:
         is_defined = isinstance(value, type | BuiltinFunctionType) or hasattr(value, "__code__")
         package = getattr(value if is_defined else type(value), "__module__", None) or "builtins"
         code = getattr(value, "__code__", None)
-        if isinstance(
-            value, FunctionType
-        ):  # A wrapper, such as that of `jax.vmap`, has the `__module__` of what it wraps.
+        # A wrapper, such as that of `jax.vmap`, has the `__module__` of the function that it wraps.
+        if isinstance(value, FunctionType):
             package = value.__globals__.get("__name__", package)
         is_own = code is not None and not is_library(code.co_filename)
     if package.startswith("numpy.random"):

@@ -10,7 +10,10 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+
 from jax_debug_widgets.checks.namespace import is_traced
+from jax_debug_widgets.checks.rewrite.expressions import replaced
 from jax_debug_widgets.checks.rewrite.names import assigned_in, read_in, unused
 
 _ADDS = frozenset({"add", "append", "appendleft", "put"})
@@ -23,7 +26,9 @@ def stored_outside(
     function: ast.FunctionDef | ast.AsyncFunctionDef | None,
     names: Mapping[str, Any],
 ) -> list[str] | None:
-    """Return the line that stores the number by a callback; None if the statement does something else.
+    """Return the line that stores the number by a callback.
+
+    The list is empty if a callback would hold tracers; it is None if the statement does something else.
 
     Args:
       failing: the expression that needs a value: `float(loss)`, `loss.item()`.
@@ -38,20 +43,12 @@ def stored_outside(
     if not _is_outside(store, function) or not any(failing is node for node in ast.walk(call)):
         return None
     value = unused("value", names)
-    written = ast.unparse(_Replaced(array, value).visit(call))
-    if any(is_traced(names.get(name)) for name in read_in(ast.parse(written))):
-        return None
+    written = ast.unparse(replaced(ast.Expr(call), {array: value}))
+    # A module that is a pytree of tracers is a copy: what is stored there is lost.
+    used = [names.get(name) for name in read_in(ast.parse(written))]
+    if any(map(is_traced, jax.tree.leaves(used))):
+        return []
     return [f"jax.debug.callback(lambda {value}: {written}, {ast.unparse(array)})"]
-
-
-class _Replaced(ast.NodeTransformer):
-    """Replaces one node by a name."""
-
-    def __init__(self, node: ast.expr, name: str) -> None:
-        self._node, self._name = node, name
-
-    def visit(self, node: ast.AST) -> Any:
-        return ast.Name(self._name, ast.Load()) if node is self._node else super().visit(node)
 
 
 def _array_of(failing: ast.AST) -> ast.expr | None:

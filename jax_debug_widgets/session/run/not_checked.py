@@ -27,6 +27,9 @@ _NEEDS = {
 """Check -> the feature that it needs. The other checks need only the feature of each capture."""
 
 
+_NOTHING_TO_CHECK = "no jitted function of yours that ran has an operation that this check covers"
+
+
 class Checked(Protocol):
     """A run as this module uses it."""
 
@@ -73,10 +76,7 @@ def _why_not_on_device(run: Checked, state: RunState) -> str:
         return ""
     if state == "failed":
         return "no jitted function of yours ran to its end"
-    return (
-        "no jitted function of yours that ran has an operation that this check covers (outside jax.jit only x[i] and x.at[i] "
-        "are checked, by oob: call jax.jit(f)(x))"
-    )
+    return f"{_NOTHING_TO_CHECK} (outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x))"
 
 
 def of_checking(run: Checked, state: RunState) -> Iterator[str]:
@@ -84,7 +84,7 @@ def of_checking(run: Checked, state: RunState) -> Iterator[str]:
     checks = [one for one in run.options.check if one in CHECKERS]
     if checks and state == "done" and not run.checked.calls:
         yield (
-            f"Not checked ({', '.join(checks)}): no jitted function of yours that ran has an operation that this check covers. "
+            f"Not checked ({', '.join(checks)}): {_NOTHING_TO_CHECK}. "
             "Outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's "
             "own functions are not checked: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
         )
