@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import weakref
+from contextlib import nullcontext
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,11 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import native
-from jax_debug_widgets._jax.passes import rings
+from jax_debug_widgets._jax.passes import emit, ring_records, rings
 from jax_debug_widgets.session import current_session
 from tests.conftest import TRANSFORMS
 from tests.devices import cpu_mesh
+from tests.gpu import cuda_on_host
 from tests.tapped import tapped
 from tests.waiting import until
 
@@ -27,23 +29,33 @@ pytestmark = pytest.mark.cpu("other devices have no rings")
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
 
 
+@pytest.fixture(params=["of the CPU", "of a GPU"])
+def kind(request):
+    """Whose rings the programs write into. Those of a GPU are written by its kernel, compiled for the host."""
+    with cuda_on_host.writing_into_device_rings() if request.param == "of a GPU" else nullcontext():
+        yield request.param
+
+
+on_each = pytest.mark.usefixtures("kind")
+
+
 @pytest.fixture
 def written(monkeypatch):
     """How many records of rings have been taken."""
     counts = []
-    take = rings.Ring.take
+    take = ring_records.RingRecords.take
 
     def counted(ring, until_ns):
         found = take(ring, until_ns)
         counts.append(0 if found is None else len(found[0]))
         return found
 
-    monkeypatch.setattr(rings.Ring, "take", counted)
+    monkeypatch.setattr(ring_records.RingRecords, "take", counted)
     return counts
 
 
 def by_python(monkeypatch):
-    monkeypatch.setattr(rings, "_is_available", lambda: False)
+    monkeypatch.setattr(emit, "RINGS", {})
 
 
 def said(run):
@@ -68,6 +80,7 @@ def numbers(run):
     return [int(event.kwargs["i"]) for event in run.events]
 
 
+@on_each
 @pytest.mark.behaviour("P4", "P5")
 @pytest.mark.parametrize("transform", [one for one in TRANSFORMS if one.devices == 1], ids=lambda one: one.name)
 def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
@@ -90,6 +103,7 @@ def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
     assert said(run) == said(expected)
 
 
+@on_each
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type(dtype, written):
     values = jnp.asarray(np.arange(12).reshape(4, 3) % 2, dtype)
@@ -124,7 +138,7 @@ def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, wr
 def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(rings, "MOST_WAITING", 2000)
+    monkeypatch.setattr(ring_records, "MOST_WAITING", 2000)
     f = counting(1000)
     with jdw.capture() as run:
         f(0)
@@ -139,6 +153,7 @@ def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypat
     assert sum(written) > in_rings, "and again there is room"
 
 
+@on_each
 def test_threads_write_into_one_ring(written):
     f, count = counting(2000), 4
     with jdw.capture() as run:
@@ -153,6 +168,7 @@ def test_threads_write_into_one_ring(written):
     assert sum(written) > count * 1000
 
 
+@on_each
 def test_the_ring_of_a_program_that_is_gone_goes_as_well():
     made = []
 
@@ -179,6 +195,7 @@ def test_the_ring_of_a_program_that_is_gone_goes_as_well():
     assert made[0]() is None
 
 
+@on_each
 def test_events_come_while_the_program_runs():
     seen, go_on = [], threading.Event()
 
@@ -199,6 +216,7 @@ def test_events_come_while_the_program_runs():
     assert seen == ["0", "1", "2"]
 
 
+@on_each
 def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(written):
     f = counting(10)
     with jdw.capture() as run:

@@ -6,7 +6,6 @@ JAX's own lowering puts every operand back on a device before Python sees it and
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,8 @@ import numpy as np
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
 from jax_debug_widgets._jax.compat.private import config, core, debugging, ffi, mlir, sharding_impls, xla_client
-from jax_debug_widgets._jax.passes.rings import Ring, emit_write, ring_for
+from jax_debug_widgets._jax.passes import device_rings, rings
+from jax_debug_widgets._jax.passes.ring_records import ring_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _RAW_PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
 """Platform -> the infix of its custom call's name. Other platforms use JAX's own lowering."""
+
+RINGS = {"cpu": rings, "cuda": device_rings}
+"""Platform -> the module that makes rings for its programs. Other platforms have none."""
 
 
 def emit_recorder_call(
@@ -38,13 +41,16 @@ def emit_recorder_call(
         return []
     if not ordered:
         sharding = _unordered_sharding(axis_context, ctx.avals_out)
-        ring = None if partitioned or _platform(ctx) != "cpu" else ring_for(ctx, record)
-        if ring is None:
+        kind: Any = None if partitioned else RINGS.get(_platform(ctx))
+        ring = ring_of(ctx, record, kind.make_ring) if kind else None
+
+        def emit_call(record: Recorder) -> None:
             _custom_call(ctx, record, operands, partitioned, sharding)
+
+        if ring is None:
+            emit_call(record)
         else:
-            relieved = partial(_relieve_and_record, ring, record)
-            ring.is_written_as_long_as(relieved)
-            emit_write(ctx, ring, operands, lambda: _custom_call(ctx, relieved, operands, partitioned, sharding))
+            kind.emit_write(ctx, ring, record, operands, emit_call)
         return []
     token = ctx.tokens_in.get(effect)
 
@@ -56,11 +62,6 @@ def emit_recorder_call(
     (token,) = _custom_call(token_ctx, record_with_token, [token, *operands], partitioned, None)
     ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({effect: token})))
     return []
-
-
-def _relieve_and_record(ring: Ring, record: Recorder, *arrays: np.ndarray) -> tuple[()]:
-    ring.relieve()
-    return record(*arrays)
 
 
 def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:

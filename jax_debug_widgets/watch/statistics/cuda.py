@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import binding
 from numba import cfunc, njit, types
-from numba.extending import intrinsic
 
-from jax_debug_widgets._jax.compat.cuda import kernels, launch_address
+from jax_debug_widgets._jax.compat.cuda import function_address, kernels
+from jax_debug_widgets._jax.compat.cuda_launch import launched
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
     ARGUMENTS,
@@ -36,9 +36,6 @@ _SOURCE = Path(__file__).with_name("statistics.cu")
 
 _MOST = 128
 """Arrays of a job: `MOST` in the source."""
-
-_THREADS = 256
-"""Of a block."""
 
 _JOB = np.dtype(
     [
@@ -81,26 +78,8 @@ _handles = (ctypes.c_uint64 * 3)(
     *kernels(_SOURCE.read_bytes(), ("statistics_read", "statistics_write", "statistics_read_odd"))
 )
 binding.add_symbol(_KERNELS, ctypes.addressof(_handles))
-binding.add_symbol(_LAUNCH, launch_address())
+binding.add_symbol(_LAUNCH, function_address("cuLaunchKernel"))
 _kernels, _launch = address_of(_KERNELS), address_of(_LAUNCH)
-
-
-def _call_launch(_typing: Any, _launch: Any, _kernel: Any, _blocks: Any, _stream: Any, _arguments: Any) -> Any:
-    """`cuLaunchKernel(kernel, blocks, 1, 1, _THREADS, 1, 1, 0, stream, arguments, NULL)`."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, operands: Any) -> Any:
-        launch, kernel, blocks, stream, arguments = operands
-        word, number = ir.IntType(64), ir.IntType(32)
-        kind = ir.FunctionType(number, [word, *[number] * 7, word, word, word])
-        one, threads, none = ir.Constant(number, 1), ir.Constant(number, _THREADS), ir.Constant(number, 0)
-        grid = [builder.trunc(blocks, number), one, one, threads, one, one, none]
-        call = builder.inttoptr(launch, kind.as_pointer())
-        return builder.call(call, [kernel, *grid, stream, arguments, ir.Constant(word, 0)])
-
-    return types.int32(types.uint64, types.uint64, types.uint64, types.uint64, types.uint64), emit
-
-
-_launched: Any = intrinsic(_call_launch)
 
 
 @njit
@@ -113,10 +92,10 @@ def _launch_job(job: Any, first: int, arrays: Any, stream: Any) -> int:
     blocks, each = np.uint64(first), np.uint64(arrays)
     error = 0
     if first:
-        error |= _launched(_launch(), handles[0], blocks, stream, arguments)
-    error |= _launched(_launch(), handles[1], each, stream, arguments)
+        error |= launched(_launch(), handles[0], blocks, stream, arguments)
+    error |= launched(_launch(), handles[1], each, stream, arguments)
     if first:
-        error |= _launched(_launch(), handles[2], blocks, stream, arguments)
+        error |= launched(_launch(), handles[2], blocks, stream, arguments)
     return error
 
 
