@@ -34,6 +34,7 @@ from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.running.running_programs import RunningPrograms
+from jax_debug_widgets._jax.running.sampled_calls import SampledCalls
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets._jax.tracing.leaks import LeakHooks
@@ -111,6 +112,7 @@ class Capture:
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
+        self.sampled_calls = SampledCalls(lambda: self.sites.counter().takes)
         self._trace_counts = TraceCounts()
         self.around_traces = AroundTraces()
         self.program_calls = ProgramCalls()
@@ -133,6 +135,7 @@ class Capture:
             watch_hooks,
             self.lanes,
             self.handover,
+            self.sampled_calls,
             AheadHooks(),
             RetracedHooks(self.is_stale, reused.reuse),
             CacheMissHooks(),

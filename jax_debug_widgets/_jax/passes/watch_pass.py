@@ -98,7 +98,8 @@ class WatchPass:
         if jaxpr is program.jaxpr:
             return None
         watched = program.replace(jaxpr=jaxpr)
-        return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
+        takes = self._watcher.calls() if by_call else None
+        return watched if takes is None else sampling.by_call(program, watched, takes)
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
         """Add the taps to a body; return the same object if nothing in it is watched."""

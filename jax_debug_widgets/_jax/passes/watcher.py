@@ -37,8 +37,11 @@ class Watcher(Protocol):
         """The number n: only each n-th iteration of the outermost loop, or each n-th call, is watched."""
         ...
 
-    def calls(self) -> Callable[[], bool]:
-        """Return a function that is called at each call of the program, and returns whether the call is watched."""
+    def calls(self) -> Callable[[], bool] | None:
+        """Return a function that is called at each call of the program, and returns whether the call is watched.
+
+        Return None if the program runs only in the calls that are watched.
+        """
         ...
 
 

@@ -96,8 +96,10 @@ class ProgramWatcher:
         """See `_jax.passes.watcher.Watcher`."""
         return self._watch.every
 
-    def calls(self) -> Callable[[], bool]:
+    def calls(self) -> Callable[[], bool] | None:
         """See `_jax.passes.watcher.Watcher`."""
+        if self._watch.of_taken_calls:
+            return None
         return partial(self._capture.sites.counter().takes, self._watch.every)
 
     def conditional(self) -> bool:
