@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import importlib.util
 import os
@@ -16,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-_MAJOR, _MINOR = 75, 76
-"""`CUdevice_attribute`: the compute capability (cuda.h)."""
+_MAJOR, _MINOR, _MEMORY_CLOCK, _BUS_WIDTH = 75, 76, 36, 37
+"""`CUdevice_attribute` (cuda.h): the compute capability, the clock of the memory in kHz, and the bits of its bus."""
 
 THREADS = 256
 """The threads of a block, in all launches."""
@@ -67,6 +68,20 @@ def driver() -> Any:
         raise CudaError(f"the driver of CUDA 12 or later cannot be loaded: {error}") from error
     _check(cuda.cuInit(0), "cuInit")
     return cuda
+
+
+@functools.cache
+def memory_bandwidth() -> float:
+    """The bytes a second that a kernel can read from the memory of the first GPU; 10^12 if the driver does not say.
+
+    It is seven eighths of what clock and bus could transfer: 4.3 of 4.9 TB/s on an H200.
+    """
+    try:
+        cuda = driver()
+        kilohertz, bits = (_attribute(cuda, _used_devices(cuda)[0], what) for what in (_MEMORY_CLOCK, _BUS_WIDTH))
+    except CudaError:
+        return 1e12
+    return 2 * kilohertz * 1e3 * bits / 8 * 0.875 or 1e12
 
 
 def function_address(name: str) -> int:
