@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import threading
 import time
 from typing import Any
@@ -17,6 +18,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import cuda
 from jax_debug_widgets._jax.passes import ring_records
 from jax_debug_widgets.session import current_session
+from jax_debug_widgets.watch.statistics import statistics
 from tests.gpu import cuda_on_host
 from tests.tapped import tapped
 from tests.waiting import until
@@ -297,3 +299,112 @@ def test_events_come_while_the_program_runs():
         thread.join()
     assert ages == sorted(ages)
     assert 0 <= ages[0] <= time.perf_counter_ns() - began
+
+
+@pytest.fixture
+def on_a_gpu(device_rings, monkeypatch):
+    """Let programs on the CPU be watched as on a GPU: its kernels take the statistics, and write the rings."""
+    monkeypatch.setattr(statistics, "cuda_target", cuda_on_host.on_host)
+    monkeypatch.setattr(statistics, "computed_natively", cuda_on_host.computed_by_cuda)
+    reading, program_watcher = (
+        importlib.import_module(f"jax_debug_widgets.watch.choosing.{name}") for name in ("reading", "program_watcher")
+    )
+    for module in (reading, program_watcher):
+        monkeypatch.setattr(module, "cuda_target", cuda_on_host.on_host)
+    monkeypatch.setattr(reading, "native_target", lambda: None)  # Chains are the CPU's.
+    return device_rings
+
+
+def names_of(run):
+    return sorted(run.values)
+
+
+def iterated(x):
+    def body(i, x):
+        y = jnp.sin(x) + i
+        return y * 2
+
+    return lax.fori_loop(0, 20, body, x)
+
+
+def layered(x):
+    def layer(x, w):
+        h = jnp.tanh(x @ w)
+        return h, None
+
+    return lax.scan(layer, x, jnp.stack([jnp.eye(8) * number for number in range(12)]))[0].sum()
+
+
+@pytest.mark.parametrize("program", [iterated, jax.grad(layered)], ids=["a loop", "forward and backward"])
+@pytest.mark.usefixtures("on_a_gpu")
+def test_every_nth_iteration_is_watched_without_a_branch(program):
+    x = jnp.arange(8, dtype=jnp.float32) / 8
+    program = jax.jit(program)
+    plain = program(x)
+    with jdw.capture(watch=True) as whole:
+        program(x)
+    with jdw.capture(watch=True, every=3) as run:
+        text = tapped(program.lower(x)).as_text()
+        result = program(x)
+        program(x)
+    jax.effects_barrier()
+    assert "stablehlo.if" not in text and "stablehlo.case" not in text
+    assert "jax_debug_widgets_statistics_if_wanted" in text
+    np.testing.assert_array_equal(result, plain)
+    assert names_of(run) == names_of(whole)
+    for name in names_of(whole):
+        steps = whole[name].steps
+        chosen = [at for at, step in enumerate(steps) if step % 3 == 0] if len(steps) > 1 else [0]
+        for statistic in whole[name]:
+            found = run[name][statistic]
+            np.testing.assert_array_equal(found[: len(chosen)], whole[name][statistic][chosen], err_msg=name)
+            assert len(found) == 2 * len(chosen) or len(steps) == 1
+
+
+@pytest.mark.usefixtures("on_a_gpu")
+def test_a_condition_in_a_loop_needs_no_branch():
+    program = jax.jit(iterated)
+    x = jnp.arange(8, dtype=jnp.float32)
+    with jdw.capture(watch="y", when="y.max() > 12") as run:
+        text = tapped(program.lower(x)).as_text()
+        program(x)
+    with jdw.capture(watch="y") as whole:
+        program(x)
+    jax.effects_barrier()
+    assert "stablehlo.if" not in text and "stablehlo.case" not in text
+    expected = [value for value in whole["y"]["max"].tolist() if value > 12]
+    assert 0 < len(expected) < 20
+    assert run["y"]["max"].tolist() == expected
+    assert run["y"].steps.tolist() == [step for step, value in enumerate(whole["y"]["max"]) if value > 12]
+
+
+@pytest.mark.usefixtures("on_a_gpu")
+def test_whole_values_under_a_condition_keep_their_branch():
+    program = jax.jit(iterated)
+    x = jnp.arange(8, dtype=jnp.float32)
+    with jdw.capture(watch="y", values=True, every=4) as run:
+        text = tapped(program.lower(x)).as_text()
+        program(x)
+    jax.effects_barrier()
+    assert "stablehlo.case" in text or "stablehlo.if" in text
+    assert run["y"].steps.tolist() == [0, 4, 8, 12, 16]
+
+
+@pytest.mark.usefixtures("on_a_gpu")
+def test_records_that_are_not_wanted_are_passed_over_at_a_closed_gate():
+    program = jax.jit(iterated)
+    gate, asked = current_session().capture.gate, []
+    may_pass = gate.may_pass
+    x = jnp.arange(8, dtype=jnp.float32)
+    with jdw.capture(watch="y", every=5) as run:
+        program(x)
+        gate.may_pass = lambda tap, _arrays, _shown=None: asked.append(tap)
+        gate.close(True)
+        try:
+            program(x)
+        finally:
+            gate.close(False)
+            gate.may_pass = may_pass
+    jax.effects_barrier()
+    assert len(asked) == 4
+    assert len(run["y"]["max"]) == 8

@@ -19,7 +19,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.native import importable
-from jax_debug_widgets._jax.compat.private import ffi
+from jax_debug_widgets._jax.compat.private import core, ffi
 from jax_debug_widgets._jax.passes.ring_records import RingRecords
 
 if TYPE_CHECKING:
@@ -115,6 +115,10 @@ class DeviceRing(RingRecords):
         """Return the address of the ring's head."""
         return self._head.ctypes.data
 
+    def is_conditional(self) -> None:
+        """Note that the program hands over a boolean before the arrays: whether to write the record."""
+        self._head[self._native.WANTED] = 1
+
     def _in_ring(self) -> int:
         return int(self._head[self._native.WRITTEN] - self._head[self._native.TAKEN])
 
@@ -177,6 +181,8 @@ class DeviceRing(RingRecords):
 
     def _hand_over(self, number: int) -> None:
         native, place = self._native, (number - 1) % self._capacity
+        if self._stamps[place, native.HANDOVER] == native.DONE:
+            return  # The program did not want the record.
         arrays = [column[0] for column in self._columns(self._slots[place : place + 1].copy())]
         self._stamps[place, native.HANDOVER] = native.DONE
         if self.record is not None:
@@ -209,14 +215,20 @@ def make_ring(avals: Sequence[Any], gate: np.ndarray) -> DeviceRing | None:
     return DeviceRing(avals, gate, blocks) if blocks and len(avals) <= _native().MOST_ARRAYS else None
 
 
-def emit_write(ctx: Any, ring: DeviceRing, record: Recorder, operands: Sequence[Any], _emit_call: Any) -> None:
-    """Lower the equation: write into the ring."""
+def emit_write(
+    ctx: Any, ring: DeviceRing, record: Recorder, operands: Sequence[Any], _emit_call: Any = None, *, wanted: Any = None
+) -> None:
+    """Lower the equation: write into the ring; with `wanted`, a bool[] of the program, only where it is true."""
     ring.record = record
     # JAX keeps host callbacks as long as the program, and does not keep a program with a host callback on disk.
     kept = functools.partial(_keep_alive, ring)
     ring.is_written_as_long_as(kept)
     ctx.module_context.add_host_callback(kept)
     write = ffi.build_ffi_lowering_function(_native().TARGET, has_side_effect=True)
+    if wanted is not None:
+        ring.is_conditional()
+        ctx = ctx.replace(avals_in=[core.ShapedArray((), np.dtype(bool)), *ctx.avals_in])
+        operands = [wanted, *operands]
     write(ctx.replace(avals_out=[]), *operands, ring=np.uint64(ring.address))
 
 

@@ -67,7 +67,9 @@ MESSAGE = 14
 """The address of the text of the error if the program must end."""
 LOST, LAUNCH_ERROR = 15, 16
 """How many records the GPU could not be told to write, and CUDA's last error."""
-SIZES = 17
+WANTED = 17
+"""Whether the first operand is no array but a boolean: whether to write the record."""
+SIZES = 18
 """From here on: the bytes of each array."""
 
 # The stamp at the beginning of a record, in words of 8 bytes. The arrays follow, each from a multiple of 8 bytes on.
@@ -84,6 +86,7 @@ _JOB = np.dtype(
     [
         ("at", np.uint64),
         ("number", np.uint64),
+        ("wanted", np.uint64),
         ("data", np.uint64, MOST_ARRAYS),
         ("bytes", np.int32, MOST_ARRAYS),
         ("arrays", np.int32),
@@ -92,7 +95,7 @@ _JOB = np.dtype(
 )
 """`Record` of the source."""
 
-_AT, _NUMBER, _DATA = (_JOB.fields[name][1] // 8 for name in ("at", "number", "data"))  # pyright: ignore[reportOptionalSubscript]
+_AT, _NUMBER, _WANTED, _DATA = (_JOB.fields[name][1] // 8 for name in ("at", "number", "wanted", "data"))  # pyright: ignore[reportOptionalSubscript]
 _BYTES, _ARRAYS = (_JOB.fields[name][1] // 4 for name in ("bytes", "arrays"))  # pyright: ignore[reportOptionalSubscript]
 _JOB_WORDS = _JOB.itemsize // 8
 
@@ -133,8 +136,11 @@ def _write(head: Any, operands: Any, count: Any, number: Any, handover: Any, str
     job = np.zeros(_JOB_WORDS + 1, np.uint64)
     numbers = job.view(np.int32)
     job[_AT], job[_NUMBER] = head[DEVICE_DATA] + start, number
+    first = np.int64(head[WANTED])
+    if first:
+        job[_WANTED] = data_of(operands, 0)
     for array in range(count):
-        job[_DATA + array] = data_of(operands, array)
+        job[_DATA + array] = data_of(operands, first + array)
         numbers[_BYTES + array] = np.int32(head[SIZES + array])
     numbers[_ARRAYS] = count
     # The address is in the job, which is used afterwards: Numba frees an array as soon as only its address is used.
@@ -156,6 +162,7 @@ def _handle(address: Any) -> Any:
         return np.uint64(0)
     operands, count, stream = frame[ARGUMENTS], np.int64(frame[ARGUMENT_COUNT]), stream_of(frame)
     ring = attribute_of(frame)
+    count -= np.int64(words(ring, SIZES)[WANTED])
     head = words(ring, SIZES + count)
     number = _reserve(ring)
     while not number:

@@ -12,7 +12,17 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
-from jax_debug_widgets._jax.compat.private import config, core, debugging, ffi, mlir, sharding_impls, xla_client
+from jax_debug_widgets._jax.compat.private import (
+    config,
+    core,
+    debugging,
+    ffi,
+    hlo,
+    ir,
+    mlir,
+    sharding_impls,
+    xla_client,
+)
 from jax_debug_widgets._jax.passes import device_rings, rings
 from jax_debug_widgets._jax.passes.ring_records import ring_of
 
@@ -31,7 +41,7 @@ RINGS = {"cpu": rings, "cuda": device_rings}
 def emit_recorder_call(
     ctx: Any, record: Recorder, operands: Sequence[Any], *, ordered: bool, partitioned: bool
 ) -> list[Any]:
-    """Lower one debugging equation to a call of `record`; ordered ones are threaded through JAX's token."""
+    """Lower one debugging equation to a call of `record` or a write into a ring; ordered ones pass on JAX's token."""
     effect = debugging.ordered_debug_effect if ordered else debugging.debug_effect
     axis_context = ctx.module_context.axis_context
     if _is_partial_auto(axis_context) or _platform(ctx) not in _RAW_PLATFORMS:
@@ -61,6 +71,27 @@ def emit_recorder_call(
     token_ctx = ctx.replace(avals_in=[core.abstract_token, *ctx.avals_in], avals_out=[core.abstract_token])
     (token,) = _custom_call(token_ctx, record_with_token, [token, *operands], partitioned, None)
     ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({effect: token})))
+    return []
+
+
+def emit_conditional_call(ctx: Any, record: Recorder, operands: Sequence[Any]) -> list[Any]:
+    """Lower a call of `record` with all operands but the first, a bool[], made where that is true.
+
+    In the ring of a GPU, the kernel looks at the condition by itself.
+    """
+    wanted, *operands = operands
+    ctx = ctx.replace(avals_in=ctx.avals_in[1:])
+    if RINGS.get(_platform(ctx)) is device_rings:
+        ring = ring_of(ctx, record, device_rings.make_ring)
+        if isinstance(ring, device_rings.DeviceRing):
+            device_rings.emit_write(ctx, ring, record, operands, wanted=wanted)
+            return []
+    branch = hlo.IfOp([], wanted)
+    for region, is_taken in ((branch.true_branch, True), (branch.false_branch, False)):
+        with ir.InsertionPoint(region.blocks.append()):
+            if is_taken:
+                emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
+            hlo.return_([])
     return []
 
 

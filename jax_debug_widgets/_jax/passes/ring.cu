@@ -15,6 +15,7 @@ typedef unsigned long long u64;
 struct Record {
   u64* at;        // Where the record begins. Arrays begin at multiples of 8 bytes.
   u64 number;     // The number of the record, from 1 on.
+  const u8* wanted;  // A boolean of the program: whether to write the values. Null if they are always written.
   const void* data[MOST];
   int bytes[MOST];
   int arrays;
@@ -23,6 +24,8 @@ struct Record {
 // The stamp, in words of 8 bytes. The handler writes the others.
 #define DEVICE_NS 0
 #define NUMBER 1
+#define HANDOVER 5
+#define DONE 2
 #define STAMP_WORDS 6
 
 __device__ u64 device_ns() {
@@ -37,7 +40,8 @@ __device__ u64 device_ns() {
 
 extern "C" __global__ void __launch_bounds__(THREADS) ring_write(const Record record) {
   u64* to = record.at + STAMP_WORDS;
-  for (int array = 0; array < record.arrays; array++) {
+  bool is_wanted = !record.wanted || *record.wanted;
+  for (int array = 0; is_wanted && array < record.arrays; array++) {
     const void* from = record.data[array];
     int bytes = record.bytes[array], words = ((u64)from & 7) == 0 ? bytes / 8 : 0;
     for (int at = threadIdx.x; at < words; at += THREADS) to[at] = ((const u64*)from)[at];
@@ -49,6 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) ring_write(const Record re
   if (threadIdx.x != 0) return;
   volatile u64* stamp = record.at;
   stamp[DEVICE_NS] = device_ns();
+  if (!is_wanted) stamp[HANDOVER] = DONE;
   __threadfence_system();
   stamp[NUMBER] = record.number;
 }
