@@ -24,15 +24,16 @@ from tests.gpu import cuda_on_host
 from tests.tapped import tapped
 from tests.waiting import until
 
-pytestmark = pytest.mark.cpu("other devices have no rings")
+of_the_cpu = pytest.mark.cpu("a GPU has rings of its own: test_device_rings.py")
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
 
 
-@pytest.fixture(params=["of the CPU", "of a GPU"])
+@pytest.fixture(params=["of the CPU", "of a GPU"] if jax.default_backend() == "cpu" else ["of a GPU"])
 def kind(request):
-    """Whose rings the programs write into. Those of a GPU are written by its kernel, compiled for the host."""
-    with cuda_on_host.writing_into_device_rings() if request.param == "of a GPU" else nullcontext():
+    """Whose rings the programs write into. Without a GPU, its kernel is compiled for the host."""
+    on_host = request.param == "of a GPU" and jax.default_backend() == "cpu"
+    with cuda_on_host.writing_into_device_rings() if on_host else nullcontext():
         yield request.param
 
 
@@ -125,6 +126,7 @@ def test_every_type(dtype, written):
     assert {array.dtype for event in run.events for array in event.values} == {np.dtype(dtype)}
 
 
+@of_the_cpu
 def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 100)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
@@ -135,6 +137,7 @@ def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, wr
     assert 0 < sum(written) < 5000, "the firing that finds the ring full is told by Python"
 
 
+@of_the_cpu
 def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
@@ -265,15 +268,18 @@ CALLS = {
 }
 
 
+@of_the_cpu
 def test_small_values_of_loops_are_written_on_one_device():
     assert "jax_debug_widgets_ring" in lowered(looped(printing), 1.0)
 
 
+@of_the_cpu
 @pytest.mark.parametrize("program", CALLS)
 def test_others_are_calls(program):
     assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
 
 
+@of_the_cpu
 def test_without_numba_python_is_called(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})
@@ -289,6 +295,7 @@ def test_without_numba_python_is_called(monkeypatch):
     rings._is_available.cache_clear()
 
 
+@of_the_cpu
 def test_in_a_jax_that_has_other_names_python_is_called(monkeypatch):
     rings._is_available.cache_clear()
     monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})
