@@ -432,3 +432,21 @@ def test_gradients_of_each_nth_call_are_watched():
             w = step(w)
     assert run["grad/h"].steps.tolist() == [0, 2]
     assert run["h"].steps.tolist() == [0, 2]
+
+
+def test_what_a_callback_calls_in_a_call_that_is_not_watched_is_no_call_of_the_run():
+    @jax.jit
+    def doubled(x):
+        return x * 2
+
+    @jax.jit
+    def program(x):
+        h = jnp.sin(x)
+        jax.debug.callback(lambda value: doubled(np.asarray(value)), h[0])
+        return h * 2
+
+    with jdw.capture(watch="h", every=3) as run:
+        for _ in range(3):
+            program(X)
+    jax.effects_barrier()
+    assert [call.name for call in run.calls] == ["program"] * 3

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
@@ -82,14 +83,11 @@ class SampledCalls(Replacing):
         settings: SampledSettings | None = captured_settings()
         function = None if settings is None else self._function(settings, jaxpr)
         if settings is None or settings.of_calls is None or function is None:
-            return theirs(*args, jaxpr=jaxpr, **params)
+            with self._lowering(None):
+                return theirs(*args, jaxpr=jaxpr, **params)
         is_taken = function.takes(settings.every)
-        self._here.left_out = None if is_taken else function
-        try:
-            with capturing(settings.of_calls[is_taken]):
-                ran = theirs(*args, jaxpr=jaxpr, **params)
-        finally:
-            self._here.left_out = None
+        with self._lowering(None if is_taken else function), capturing(settings.of_calls[is_taken]):
+            ran = theirs(*args, jaxpr=jaxpr, **params)
         executable = ran[1]
         if function.watched is None:
             function.watched = _recorders_of(executable.unsafe_call)
@@ -97,6 +95,15 @@ class SampledCalls(Replacing):
         if function.is_sampled:
             self._chosen.add(executable)
         return ran
+
+    @contextmanager
+    def _lowering(self, left_out: _Function | None) -> Iterator[None]:
+        """Note whose plain program this thread may lower inside. A callback may call other functions there."""
+        before, self._here.left_out = getattr(self._here, "left_out", None), left_out
+        try:
+            yield
+        finally:
+            self._here.left_out = before
 
     def _function(self, settings: SampledSettings, program: Any) -> _Function | None:
         """Return the calls of a program; None if all of its calls run one program."""
