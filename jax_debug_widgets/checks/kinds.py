@@ -35,6 +35,7 @@ class Kind(enum.Enum):
     LIST = ("lists", "S7", 0)
     NUMPY_CALL = ("numpy-call", "S9", 0)
     LEAK = ("leaks", "S3", 0)
+    OUTER_STATE = ("outer-state", "S3", 0)
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)

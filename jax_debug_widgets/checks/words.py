@@ -58,6 +58,13 @@ WORDS = {
         "no value and lives only while its function is traced.",
         "Return the value from the traced function, and store what the call returns.",
     ),
+    Kind.OUTER_STATE: FindingText(
+        "`{code}` {names} that was made outside of this trace",
+        "The traced function does not have the module as an argument, so a change would store a tracer in it. "
+        "Dropout and BatchNorm change their state at each call.",
+        "Pass the module as an argument, under flax's own transformation, which gives the changes back: nnx.jit(f)(model, x), "
+        "nnx.grad(f)(model, x). Or return the value, and store it where the function is called.",
+    ),
     Kind.DONATED: FindingText(
         "{names} donated",
         "A jitted function with donate_argnums has used its memory for a result, so it cannot be read again.",

@@ -21,6 +21,7 @@ import jax.core
 import numpy as np
 
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets.checks.purity.classes import methods_of
 from jax_debug_widgets.watch import is_library
 
 _DEEPEST = 4
@@ -142,7 +143,19 @@ def _container(value: Any, kind: str, depth: int) -> Print:
         return Print(
             kind, (id(value), "object"), f"a {kind}", tuple((f".{n}", print_of(v, depth + 1)) for n, v in items)
         )
-    return Print(kind, id(value), f"a {kind}")
+    return Print(kind, id(value), f"a {kind}", _leaves(value))
+
+
+def _leaves(value: Any) -> tuple[tuple[str, Print], ...]:
+    """Return the prints of the arrays in a pytree of a library, such as a layer of flax.nnx or a state of optax."""
+    if any(True for _ in methods_of(type(value))):
+        return ()  # Flattening it might run the user's code.
+    try:
+        found = jax.tree_util.tree_flatten_with_path(value)[0]
+    except Exception:  # noqa: BLE001 - a library may raise anything, for instance while it traces.
+        return ()
+    arrays = ((path, one) for path, one in found[:_MOST_ITEMS] if path and isinstance(one, jax.Array | np.ndarray))
+    return tuple((jax.tree_util.keystr(path), print_of(one)) for path, one in arrays)
 
 
 def _attributes(value: Any) -> Mapping[str, Any] | None:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_of_jax, is_ours
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets._jax.running.around_traces import LaterCall, SeesCalls
@@ -94,7 +94,8 @@ class PurityWatch:
         code = own_code(function)
         # Among JAX's own functions, only bodies of loops and branches hold a function of the user.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
-        if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
+        is_jax = code is not None and is_of_jax(code.co_filename)
+        if code is None or not is_asked or is_ours(code.co_filename) or (is_jax and jit is not None):
             return None
         functions = reached_by_call(function, args, kwargs, jit)
         if not functions:
@@ -111,7 +112,7 @@ class PurityWatch:
         here.depth += 1
         try:
             if here.depth == 1 and self._wants("purity"):
-                with calls_seen(look.calls):
+                with calls_seen(look.calls, look.ran):
                     yield
             else:
                 yield
@@ -185,7 +186,7 @@ class PurityWatch:
                 is_tracer=change.after.has_tracer(),
             )
             frame = source.frame_at(function, node, line)
-            if node is not None:
+            if node is not None and (not look.ran or function.__code__ in look.ran):
                 told[frame] = Checked("purity", whole, (frame,), effect)
             else:
                 seen.setdefault((change.before.text, change.after.text), (frame, effect))
@@ -208,6 +209,7 @@ class _Look:
         self.before = self.snapshot()
         self._random = random_state()
         self.called: list[Checked] = []
+        self.ran: set[CodeType] = set()
         self.has_effects = False
         self.arguments: Callable[[], Iterable[Checked]] = tuple
 
