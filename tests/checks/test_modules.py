@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -28,7 +30,7 @@ class Inner(linen.Module):
     def setup(self):
         self.dense = linen.Dense(3)
 
-    def __call__(self, x):
+    def __call__(self, x: jax.Array) -> jax.Array:
         log.append(x.shape)
         return self.dense(x)
 
@@ -39,23 +41,23 @@ class Inner(linen.Module):
 
 class Outer(linen.Module):
     @linen.compact
-    def __call__(self, x):
+    def __call__(self, x: jax.Array) -> jax.Array:
         return Inner().encode(x)
 
 
 class Scaled(linen.Module):
     @linen.compact
-    def __call__(self, x):
+    def __call__(self, x: jax.Array) -> jax.Array:
         return linen.Dense(3)(x) * gain
 
 
 class Net(nnx.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         self.linear = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
         self.dropout = nnx.Dropout(0.5, rngs=nnx.Rngs(0))
         self.factor = 1.0
 
-    def __call__(self, x):
+    def __call__(self, x: jax.Array) -> jax.Array:
         log.append("called")
         return self.linear(x)
 
@@ -73,10 +75,10 @@ class Net(nnx.Module):
 class Layer(eqx.Module):
     linear: eqx.nn.Linear
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.linear = eqx.nn.Linear(3, 3, key=jax.random.key(0))
 
-    def __call__(self, x):
+    def __call__(self, x: jax.Array) -> jax.Array:
         log.append("called")
         return self.linear(x)
 
@@ -96,7 +98,7 @@ def by_linen():
     model = Outer()
     params = model.init(jax.random.key(0), X)
     log.clear()
-    return jax.jit(model.apply), (params, X), line_of(Inner.encode.__wrapped__, 1)
+    return jax.jit(model.apply), (params, X), line_of(inspect.unwrap(Inner.encode), 1)
 
 
 def by_linen_in_a_state():
@@ -104,7 +106,7 @@ def by_linen_in_a_state():
     state = TrainState.create(apply_fn=model.apply, params=model.init(jax.random.key(0), X), tx=optax.sgd(0.1))
     log.clear()
     step = jax.jit(jax.grad(lambda p, s, x: s.apply_fn(p, x).sum()))
-    return step, (state.params, state, X), line_of(Inner.encode.__wrapped__, 1)
+    return step, (state.params, state, X), line_of(inspect.unwrap(Inner.encode), 1)
 
 
 def by_nnx():
@@ -171,7 +173,7 @@ def test_a_global_that_a_module_reads_and_that_has_changed_is_told(make, says):
 )
 def test_a_module_in_a_closure_that_has_changed_is_told(change, says):
     net = Net()
-    function = jax.jit(lambda x: net.scaled(x))
+    function = jax.jit(net.scaled)
     with jdw.capture(check="all") as run:
         function(X)
         change(net)

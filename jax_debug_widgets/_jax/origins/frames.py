@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
-
-import jax
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.caching import cached_by_identity
@@ -21,8 +18,6 @@ from jax_debug_widgets._jax.compat.private import source_info_util, xla_client
 from jax_debug_widgets._jax.origins.dedented import dedent_of
 from jax_debug_widgets._jax.origins.inlining import Rule, rule_run_by
 from jax_debug_widgets._jax.origins.locations import location_of
-
-_JAX = os.path.join(os.path.dirname(jax.__file__), "")
 
 
 @dataclass(frozen=True)
@@ -75,12 +70,6 @@ def users_stack() -> tuple[tuple[CodeType, int], ...]:
 def is_users(file: str) -> bool:
     """Return whether a file belongs neither to this package nor to JAX."""
     return source_info_util.is_user_filename(file) and not is_ours(file)
-
-
-@functools.lru_cache(maxsize=4096)
-def is_of_jax(file: str) -> bool:
-    """Return whether a file is JAX's own; `is_users` is False for files of flax as well, which register them."""
-    return file.startswith(_JAX)
 
 
 UNKNOWN_FRAME = Frame("<unknown>", 0, -1, 0, -1, "<unknown>")

@@ -12,9 +12,10 @@ from jax.extend.core import ClosedJaxpr
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, debugging
 from jax_debug_widgets._jax.origins.filtered_jit_args import given
-from jax_debug_widgets._jax.origins.frames import is_of_jax, levels_of
+from jax_debug_widgets._jax.origins.frames import levels_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
+from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program

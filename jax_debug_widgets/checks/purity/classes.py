@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Iterator
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -55,8 +55,11 @@ def classes_of(value: Any) -> set[type]:
 def _methods(owner: type) -> tuple[tuple[str, FunctionType], ...]:
     of_all = {name: one for parent in reversed(owner.__mro__) for name, one in vars(parent).items()}
     plain = ((name, inspect.unwrap(one)) for name, one in of_all.items() if isinstance(one, FunctionType))
-    written = ((name, one) for name, one in plain if one.__code__.co_filename != _GENERATED)
-    return tuple((name, one) for name, one in written if not is_library(one.__code__.co_filename))
+    return tuple((name, one) for name, one in plain if isinstance(one, FunctionType) and _is_written(one.__code__))
+
+
+def _is_written(code: CodeType) -> bool:
+    return code.co_filename != _GENERATED and not is_library(code.co_filename)
 
 
 def methods_of(owner: type) -> Iterator[tuple[str, FunctionType]]:

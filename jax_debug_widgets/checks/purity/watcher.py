@@ -11,7 +11,8 @@ from functools import partial
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_of_jax, is_ours
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours
+from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets._jax.running.around_traces import LaterCall, SeesCalls
@@ -92,10 +93,10 @@ class PurityWatch:
     def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
         """See `TraceObserver`."""
         code = own_code(function)
-        # Among JAX's own functions, only bodies of loops and branches hold a function of the user.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
-        is_jax = code is not None and is_of_jax(code.co_filename)
-        if code is None or not is_asked or is_ours(code.co_filename) or (is_jax and jit is not None):
+        if code is None or not is_asked or is_ours(code.co_filename):
+            return None
+        if jit is not None and is_of_jax(code.co_filename):  # Only bodies of loops and branches hold a user's function.
             return None
         functions = reached_by_call(function, args, kwargs, jit)
         if not functions:
@@ -176,7 +177,7 @@ class PurityWatch:
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
             node = find(function, whole) or find(function, name)
-            if not is_iterator and (is_cleared(change) or _is_memo(look.functions, name, change)):
+            if not is_iterator and (is_cleared(change) or source.fills_a_cache(look.functions, name, change)):
                 continue
             kind = "advanced" if is_iterator else "random" if change.before.kind == "random" else "changed"
             effect = Effect(
@@ -289,13 +290,3 @@ def _with_names(
         for function, name, line, one in changes
     )
     return replace(program, changed=tuple(names))
-
-
-def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
-    """Return whether a change only fills a cache that is looked up: a table, or an attribute that was None."""
-    before, after = change.before, change.after
-    grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)
-    is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
-    is_first = before is ABSENT or before.text == "None"
-    whole = f"{name}{change.path}"
-    return (is_table or is_first) and any(source.is_memo(one, text) for one in functions for text in {name, whole})
