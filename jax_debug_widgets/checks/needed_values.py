@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from jax_debug_widgets._jax.tracing.leaks import origin_of, within_derivatives
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_array, is_traced, value_of
 from jax_debug_widgets.checks.raised import Raised, Said, head
@@ -17,7 +18,17 @@ from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
 from jax_debug_widgets.checks.rewrite.stored import stored_outside
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT, RETURNED, STORED
+from jax_debug_widgets.checks.words import (
+    ARGUMENT,
+    ARGUMENT_OF_CALLER,
+    BOTH_BRANCHES,
+    CHECKED,
+    COMPUTED,
+    FORMAT,
+    RETURNED,
+    STORED,
+    VARYING,
+)
 
 
 def mask(raised: Raised) -> Said:
@@ -32,8 +43,13 @@ def concretized(raised: Raised) -> Said:
     """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
     statement, names = raised.statement, raised.names
     if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
-        return Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
+        is_bound = any("=N" in line for line in by_size)
+        return Said(
+            Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be." if is_bound else ""
+        )
     after = raised.place.after
+    if isinstance(statement, ast.Assert) or _only_raises(statement):
+        return Said(Kind.CONTROL_FLOW, advice=CHECKED)
     if isinstance(statement, ast.If):
         fix = branch(statement, after, names)
         by_where = bool(fix) and "jnp.where" in fix[0]
@@ -42,11 +58,8 @@ def concretized(raised: Raised) -> Said:
         is_while = isinstance(statement, ast.While)
         fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
         return Said(Kind.CONTROL_FLOW, fix, advice="" if fix else traced_argument(raised))
-    if isinstance(statement, ast.Match | ast.Assert):
-        advice = traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
-        return Said(Kind.CONTROL_FLOW, advice=advice)
-    if _is_formatted(raised):
-        return Said(Kind.CONTROL_FLOW, advice=FORMAT)
+    if isinstance(statement, ast.Match) or _is_formatted(raised):
+        return Said(Kind.CONTROL_FLOW, advice=traced_argument(raised) if isinstance(statement, ast.Match) else FORMAT)
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
@@ -56,6 +69,7 @@ def concretized(raised: Raised) -> Said:
         fix, advice = stored, STORED if stored else RETURNED
     else:
         fix, advice = expression(statement, names, raised.failing), traced_argument(raised)
+        advice = advice if "static" in advice or not fix else ""
     return Said(kind, fix, advice=advice)
 
 
@@ -71,6 +85,10 @@ def ambiguous(raised: Raised) -> Said | None:
     fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
     is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
     return Said(Kind.TRUTH, fix if is_for_each else None)
+
+
+def _only_raises(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and all(isinstance(one, ast.Raise) for one in statement.body)
 
 
 def _is_formatted(raised: Raised) -> bool:
@@ -113,7 +131,22 @@ def traced_argument(raised: Raised) -> str:
                     todo.append(defined[node.id])
     # A size is an integer more often than not.
     numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
-    return ARGUMENT.format(name=numbers[0], function=function.name) if numbers else ""
+    return _said_of(numbers[0], raised.names[numbers[0]], function.name) if numbers else ""
+
+
+def _said_of(name: str, tracer: Any, function: str) -> str:
+    """Say what an argument of a function is: the argument that a jitted function traces, or a value of a lane or step."""
+    origin = origin_of(within_derivatives(tracer))
+    if origin.by == "vmap":
+        return VARYING.format(name=name, part="lane", by="jax.vmap")
+    if origin.by and origin.by.startswith(("fori", "scan", "while")):
+        return VARYING.format(name=name, part="step", by=f"jax.lax.{re.sub('_(cond|body)$', '_loop', origin.by)}")
+    if origin.by != "jit" or origin.function == function:
+        return ARGUMENT.format(name=name, function=function)
+    traced = origin.function if origin.function.isidentifier() else "a function"
+    if not origin.argument or traced != origin.function:
+        return COMPUTED.format(name=name, function=traced)
+    return ARGUMENT_OF_CALLER.format(name=name, argument=origin.argument, function=traced)
 
 
 def _is_number(value: Any) -> bool:

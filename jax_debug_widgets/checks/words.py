@@ -128,6 +128,21 @@ ARGUMENT = (
 )
 """The advice if a shape or a loop needs a traced value."""
 
+ARGUMENT_OF_CALLER = (
+    "`{name}` is argument `{argument}` of {function}, which JAX traces. "
+    "If it is a setting: jax.jit({function}, static_argnames={argument!r})."
+)
+"""The same, where another function has the argument than the one that is traced."""
+
+COMPUTED = "`{name}` is computed in {function}, which JAX traces, so it has no value yet."
+"""The advice if the value that is needed is no argument."""
+
+VARYING = (
+    "`{name}` has another value in each {part} of {by}, which JAX traces once for all, so no size can depend on it. Take the "
+    "largest size, and mask the rest: jnp.where(jnp.arange(largest) < n, x, 0)."
+)
+"""The advice if the needed value belongs to a lane of a vmap or a step of a loop."""
+
 READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array makes a copy; np.asarray does not."
 """The advice where NumPy is to change the memory of a JAX array."""
 

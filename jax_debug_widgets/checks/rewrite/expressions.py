@@ -92,8 +92,15 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
         is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         if isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
             yield node, condition(node, names)
+    yield from _of_items(parts, names)
+    sizes = [id(size) for node in parts for size in _whole_numbers(node, names)]
     for node in parts:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and not node.keywords
+            and id(node) not in sizes
+        ):
             rewritten = _builtin(node.func.id, node.args, names)
             if rewritten:
                 yield node, rewritten
@@ -105,8 +112,36 @@ def _needs_value(comparison: ast.Compare) -> bool:
     return len(comparison.ops) > 1 or isinstance(comparison.ops[0], ast.In | ast.NotIn)
 
 
+def _whole_numbers(node: ast.expr, names: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the `int(...)` in a node that may be sizes or keys: the arguments of a call, and the item of a list."""
+    arguments: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        arguments = [*node.args, *(one.value for one in node.keywords)]
+    elif isinstance(node, ast.Subscript) and isinstance(value_of(node.value, names), list | tuple | dict):
+        arguments = [node.slice]
+    inner = [part for one in arguments for part in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
+    yield from (one for one in inner if isinstance(one, ast.Call) and ast.unparse(one.func) == "int")
+
+
+def _of_items(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
+    """Yield items of lists and dictionaries of numbers: `numbers[i]`, `table[int(i)]`."""
+    for node in parts:
+        match node:
+            case ast.Subscript(value=several, slice=ast.Call(func=ast.Name(id="int"), args=[index])):
+                pass
+            case ast.Subscript(value=several, slice=index) if is_traced(value_of(index, names)):
+                pass
+            case _:
+                continue
+        numbers, text = value_of(several, names), ast.unparse(several)
+        if isinstance(numbers, dict) and [*numbers] == [*range(len(numbers))]:
+            numbers, text = [*numbers.values()], f"list({text}.values())"
+        if isinstance(numbers, list | tuple) and _are_numbers(numbers):
+            yield node, f"jnp.array({text})[{ast.unparse(index)}]"
+
+
 def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield what computes with numbers: `math.exp(x)`, `x.item()`, `numbers[i]` and `functions[i](x)`."""
+    """Yield what computes with numbers: `math.exp(x)`, `x.item()` and `functions[i](x)`."""
     for node in parts:
         match node:
             case ast.Call(func=ast.Name() | ast.Attribute(), keywords=[]):
@@ -122,10 +157,6 @@ def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tup
                 if isinstance(functions, list | tuple) and all(map(callable, functions)):
                     texts = map(ast.unparse, [index, several, *node.args])
                     yield node, f"jax.lax.switch({', '.join(texts)})"
-            case ast.Subscript(value=several, slice=index) if is_traced(value_of(index, names)):
-                numbers = value_of(several, names)
-                if isinstance(numbers, list | tuple) and _are_numbers(numbers):
-                    yield node, f"jnp.array({ast.unparse(several)})[{ast.unparse(index)}]"
 
 
 def _has_base(call: ast.Call) -> bool:
@@ -134,7 +165,9 @@ def _has_base(call: ast.Call) -> bool:
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether these are numbers, or arrays of one shape."""
+    """Return whether these are numbers, or arrays or lists of numbers of one shape."""
+    if values and all(isinstance(one, list | tuple) for one in values):
+        return len({len(one) for one in values}) == 1 and _are_numbers([part for one in values for part in one])
     known = all(isinstance(one, int | float | complex | np.ndarray | np.generic | jax.Array) for one in values)
     return known and len({np.shape(one) for one in values}) == 1
 
@@ -143,12 +176,13 @@ def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> 
     if name in names and getattr(names[name], "__module__", "") != "builtins":
         return ""  # The user has defined a function with this name.
     texts = list(map(ast.unparse, arguments))
-    if name in ("max", "min") and len(arguments) == _PAIR:
-        return f"jnp.{name}imum({', '.join(texts)})"
-    if name in ("max", "min") and len(arguments) > _PAIR:
-        return f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
+    if name in ("max", "min") and len(arguments) >= _PAIR:
+        several = f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
+        return f"jnp.{name}imum({', '.join(texts)})" if len(arguments) == _PAIR else several
     if name in ("max", "min", "sum", "any", "all") and len(arguments) == 1:
         return _reduced(name, arguments[0], names)
+    if name == "sorted" and len(arguments) == 1:
+        return f"jnp.sort({texts[0]})"
     if name in ("float", "int", "bool") and len(arguments) == 1:
         return f"jnp.asarray({texts[0]}).astype({name})"
     return ""
