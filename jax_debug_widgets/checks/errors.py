@@ -31,7 +31,16 @@ from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_plac
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
-from jax_debug_widgets.checks.type_errors import branches, carry, no_array, no_pair, overflow, static
+from jax_debug_widgets.checks.type_errors import (
+    branches,
+    carry,
+    no_array,
+    no_pair,
+    overflow,
+    static,
+    uncalled,
+    unpacked,
+)
 from jax_debug_widgets.checks.words import (
     FORMAT,
     KNOWN_LENGTH,
@@ -239,6 +248,8 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
         r"^(?:cond|switch) branch(?:es must have equal output types| outputs must have the same)",
         branches,
     ),
+    ((TypeError,), r"true_fun and false_fun arguments should be callable", uncalled),
+    ((TypeError,), r"^iteration over a 0-d array", unpacked),
     (
         (OverflowError,),
         r"An overflow was encountered while parsing an argument|Python int\w* \d+ (?:too|out)",

@@ -40,6 +40,8 @@ class Kind(enum.Enum):
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
     BRANCHES = ("branches", "S9", 0)
+    UNCALLED = ("uncalled", "S9", 0)
+    UNPACKED = ("unpacked", "S9", 0)
     NO_ARRAY = ("no-array", "S9", 0)
     CALLBACK = ("callback", "C3", 0)
     OVERFLOW = ("overflow", "S12", 0)

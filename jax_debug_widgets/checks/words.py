@@ -86,6 +86,16 @@ WORDS = {
         "Let each branch return the same: convert with .astype(...), or return jnp.zeros_like(...) of the other result. "
         "A Python number has the dtype int32 or float32: write 0.0 for 0 beside a float.",
     ),
+    Kind.UNCALLED: FindingText(
+        "`{code}` is given values, and no functions",
+        "jax.lax.cond takes two functions, and calls one of them. A value is computed before the choice.",
+        "Pass functions: jax.lax.cond(condition, lambda: x, lambda: y); or choose between values: jnp.where(condition, x, y).",
+    ),
+    Kind.UNPACKED: FindingText(
+        "{names}",
+        "Python takes an array apart along its first axis, and a single number has none.",
+        "If it is the carry of a loop: it has the structure that the loop begins with, so begin with a tuple.",
+    ),
     Kind.NO_ARRAY: FindingText(
         "{names}, which JAX cannot trace",
         "jax.jit traces all arguments. They must be arrays, numbers, or lists, tuples and dictionaries of them.",
@@ -148,6 +158,15 @@ READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array
 
 FORMAT = 'Format it when the program runs: jax.debug.print("{x:.2f}", x=x).'
 """The advice where a traced value is formatted."""
+
+SELF = (
+    "Make its class a pytree: jax.tree_util.register_dataclass, or a module of equinox or flax; or pass the arrays that the "
+    "method needs as arguments. static_argnames='self' keeps the attributes as they are at the first call."
+)
+"""The advice where a method is jitted whose object JAX cannot trace."""
+
+STATIC_ARRAY = "An array is no setting: pass it as an ordinary argument. If a size needs its value, pass int(x)."
+"""The advice for an array that is a static argument."""
 
 STORED = (
     "The callback stores the number when the program runs; jax.effects_barrier() waits for it. Or return the array, and store "
