@@ -9,6 +9,7 @@ values that are used outside of their time in `lifetimes`.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import linecache
 import os
 import re
@@ -27,7 +28,7 @@ from jax_debug_widgets.checks.namespace import is_array, value_of
 from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument
 from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
-from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
+from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, of_frozen, without_out
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
@@ -140,7 +141,8 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
     found = None
     walked = list(traceback.walk_tb(error.__traceback__))
     for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=False):
-        if not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
+        is_known = bool(linecache.getlines(summary.filename))  # Methods that `dataclasses` generates have no source.
+        if is_known and not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
             found = frame, summary
     return found
 
@@ -171,6 +173,11 @@ def _read_only(raised: Raised) -> Said | None:
 def _changing_method(raised: Raised) -> Said | None:
     fix = by_method(raised.statement, raised.names)
     return Said(Kind.IN_PLACE, fix) if fix else None
+
+
+def _frozen(raised: Raised) -> Said | None:
+    fix = of_frozen(raised.statement, raised.names)
+    return Said(Kind.FROZEN, fix) if fix else None
 
 
 def _out(raised: Raised) -> Said:
@@ -217,6 +224,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
         _in_place,
     ),
     ((AttributeError,), r"^__delitem__$", _deleted_item),
+    ((dataclasses.FrozenInstanceError,), r"^cannot assign to field", _frozen),
     ((AttributeError,), r"(?:ArrayImpl' object|Tracer) has no attribute '?(?:fill|append|put)\b", _changing_method),
     ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
     ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),

@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     """
 
     IN_PLACE = ("in-place", "S5", 0)
+    FROZEN = ("frozen", "S5", 0)
     ITERATOR_OPERAND = ("iterator-operand", "S4", 0)
     CONTROL_FLOW = ("control-flow", "S9", 0)
     TRUTH = ("truth", "S9", 0)

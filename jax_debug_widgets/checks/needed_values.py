@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -52,8 +53,11 @@ def concretized(raised: Raised) -> Said:
         return Said(Kind.CONTROL_FLOW, advice=CHECKED)
     if isinstance(statement, ast.If):
         fix = branch(statement, after, names)
-        by_where = bool(fix) and "jnp.where" in fix[0]
-        return Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
+        both = BOTH_BRANCHES if fix and "jnp.where" in fix[0] else ""
+        setting = traced_argument(raised) if _may_be_setting(statement.test, names) else ""
+        return Said(
+            Kind.CONTROL_FLOW, fix, advice=" ".join(filter(None, (setting if "static" in setting else "", both)))
+        )
     if isinstance(statement, ast.While | ast.For):
         is_while = isinstance(statement, ast.While)
         fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
@@ -85,6 +89,19 @@ def ambiguous(raised: Raised) -> Said | None:
     fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
     is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
     return Said(Kind.TRUTH, fix if is_for_each else None)
+
+
+def _may_be_setting(test: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Return whether a condition asks for one argument that is no float: `train`, `not train`, `mode == 1`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() as name) | (ast.Name() as name):
+            pass
+        case ast.Compare(left=ast.Name() as name, comparators=[ast.Constant()]):
+            pass
+        case _:
+            return False
+    value = names.get(name.id)
+    return is_traced(value) and _is_number(value) and value.dtype.kind in "biu"
 
 
 def _only_raises(statement: ast.stmt) -> bool:
@@ -146,7 +163,9 @@ def _said_of(name: str, tracer: Any, function: str) -> str:
     traced = origin.function if origin.function.isidentifier() else "a function"
     if not origin.argument or traced != origin.function:
         return COMPUTED.format(name=name, function=traced)
-    return ARGUMENT_OF_CALLER.format(name=name, argument=origin.argument, function=traced)
+    keyword = re.sub(r"^kwargs\['(\w+)'\]$", r"\1", origin.argument)
+    setting = f"static_argnames={keyword!r}" if keyword.isidentifier() else "static_argnums=..."
+    return ARGUMENT_OF_CALLER.format(name=name, argument=origin.argument, function=traced, setting=setting)
 
 
 def _is_number(value: Any) -> bool:

@@ -21,6 +21,10 @@ WORDS = {
         "`{code}` cannot change a JAX array",
         "JAX arrays do not change. `.at[...]` gives a changed copy; under jit XLA does it in place.",
     ),
+    Kind.FROZEN: FindingText(
+        "`{code}` cannot change a frozen object",
+        "Modules of equinox and frozen dataclasses do not change, as arrays do not. A changed copy takes their place.",
+    ),
     Kind.CONTROL_FLOW: FindingText(
         "Python needs the value of `{code}` while JAX traces",
         "Python decides this once, at trace time, when the value is not known yet. The program must contain the choice itself.",
@@ -140,7 +144,7 @@ ARGUMENT = (
 
 ARGUMENT_OF_CALLER = (
     "`{name}` is argument `{argument}` of {function}, which JAX traces. "
-    "If it is a setting: jax.jit({function}, static_argnames={argument!r})."
+    "If it is a setting: jax.jit({function}, {setting})."
 )
 """The same, where another function has the argument than the one that is traced."""
 

@@ -313,4 +313,93 @@ for call in (lambda: doubled(1.0), lambda: doubled(x=1.0), lambda: doubled(jnp.o
         says=("`x` is passed by position → by keyword", "the same way in each call"),
         check="retraces",
     ),
+    Case(
+        "default_by_or",
+        "S9",
+        """\
+@jax.jit
+def scaled(x, y=None):
+    z = x or y  #!
+    return z * 2
+scaled(1.0)
+""",
+        fix=("z = x if x is not None else y",),
+        raises="TracerBoolConversionError",
+        check="oob",
+    ),
+    Case(
+        "one_or_the_other",
+        "S9",
+        """\
+@jax.jit
+def chosen(x, y):
+    return x or y  #!
+chosen(1.0, 2.0)
+""",
+        fix=("return jnp.where(x != 0, x, y)",),
+        raises="TracerBoolConversionError",
+        check="oob",
+    ),
+    Case(
+        "both_flags",
+        "S9",
+        """\
+@jax.jit
+def both(x, y):
+    return x and y  #!
+both(True, False)
+""",
+        fix=("return x & y",),
+        raises="TracerBoolConversionError",
+        check="oob",
+    ),
+    Case(
+        "flag_of_a_layer",
+        "S9",
+        """\
+from flax import linen
+class Layer(linen.Module):
+    @linen.compact
+    def __call__(self, x, train):
+        if train:  #!
+            x = x * 2
+        return x
+jax.jit(Layer().apply)({}, jnp.ones(3), train=True)
+""",
+        says=("`train` is argument `kwargs['train']` of apply", "jax.jit(apply, static_argnames='train')"),
+        fix=("x = jnp.where(train, x * 2, x)",),
+        raises="TracerBoolConversionError",
+        check="oob",
+    ),
+    Case(
+        "field_of_a_module",
+        "S5",
+        """\
+import equinox as eqx
+class Net(eqx.Module):
+    w: jax.Array
+net = Net(jnp.ones(3))
+net.w += 1  #!
+""",
+        says=("cannot change a frozen object",),
+        fix=("net = eqx.tree_at(lambda tree: tree.w, net, net.w + 1)",),
+        raises="FrozenInstanceError",
+        check="oob",
+    ),
+    Case(
+        "field_of_a_state",
+        "S5",
+        """\
+import dataclasses
+from flax import struct
+@struct.dataclass
+class State:
+    w: jax.Array
+state = State(jnp.ones(3))
+state.w = jnp.zeros(3)  #!
+""",
+        fix=("state = dataclasses.replace(state, w=jnp.zeros(3))",),
+        raises="FrozenInstanceError",
+        check="oob",
+    ),
 )

@@ -163,6 +163,20 @@ def cached(n):
     return tables[n]
 
 
+class Tables:
+    def __init__(self) -> None:
+        self.known = {}
+
+    @property
+    def table(self):
+        if "t" not in self.known:
+            self.known["t"] = np.arange(3, dtype=np.float32)
+        return self.known["t"]
+
+    def added(self, x):
+        return x + self.table
+
+
 @functools.cache
 def remembered(n):
     return np.arange(n) * 1.0
@@ -187,6 +201,7 @@ def local(x):
     [
         lambda x: x + cached(3).astype(np.float32),
         lambda x: x + remembered(3).astype(np.float32),
+        Tables().added,
         logging_one,
         local,
         Model().with_table,

@@ -103,7 +103,8 @@ def fills_a_cache(functions: Iterable[FunctionType], name: str, change: PartChan
     is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
     is_first = before is ABSENT or before.text == "None"
     whole = f"{name}{change.path}"
-    return (is_table or is_first) and any(_is_memo(one, text) for one in functions for text in {name, whole})
+    texts = {name, whole, *([whole.rpartition("[")[0]] if whole.endswith("]") else [])}
+    return (is_table or is_first) and any(_is_memo(one, text) for one in functions for text in texts)
 
 
 def frame_at(function: FunctionType, node: ast.AST | None, line: int = 0) -> Frame:

@@ -46,11 +46,9 @@ def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
 
 def _truth(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Write an operand of `and`, `or` or `not` as a boolean array, because `&` of numbers works on their bits."""
-    is_boolean = isinstance(node, ast.Compare | ast.BoolOp) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
-    )
-    is_call = isinstance(node, ast.Call)  # `jnp.isnan(x)`, `x.any()`
-    return condition(node, names) if is_boolean or is_call else f"{ast.unparse(node)} != 0"
+    is_inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+    is_boolean = isinstance(node, ast.BoolOp) or is_inverted or _is_boolean(node, names)
+    return condition(node, names) if is_boolean else f"{ast.unparse(node)} != 0"
 
 
 def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST | None = None) -> list[str] | None:
@@ -90,7 +88,9 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
             yield node, chosen
     for node in parts:
         is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        if isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
+        if isinstance(node, ast.BoolOp) and node is getattr(statement, "value", None) and not _is_boolean(node, names):
+            yield node, _operand_of(node, names)
+        elif isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
             yield node, condition(node, names)
     yield from _of_items(parts, names)
     sizes = [id(size) for node in parts for size in _whole_numbers(node, names)]
@@ -105,6 +105,27 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
             if rewritten:
                 yield node, rewritten
     yield from _of_numbers(parts, names)
+
+
+def _is_boolean(node: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Return whether an expression is a boolean for sure, or a call, which may be one."""
+    if isinstance(node, ast.BoolOp):
+        return all(_is_boolean(one, names) for one in node.values)
+    if isinstance(node, ast.Compare | ast.Call) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return True
+    value = value_of(node, names)
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
+def _operand_of(node: ast.BoolOp, names: Mapping[str, Any]) -> str:
+    """Write which operand `x or y` is; one that may be None is asked for None, as a default is."""
+    *others, text = map(ast.unparse, node.values)
+    may_be_none = any(value_of(one, names) is None for one in node.values)
+    for other in reversed(others):
+        first, second = (other, text) if isinstance(node.op, ast.Or) else (text, other)
+        chosen = f"{first} if {other} is not None else {second}"
+        text = chosen if may_be_none else f"jnp.where({other} != 0, {first}, {second})"
+    return text
 
 
 def _needs_value(comparison: ast.Compare) -> bool:
