@@ -100,7 +100,7 @@ def _may_be_setting(test: ast.expr, names: Mapping[str, Any]) -> bool:
             pass
         case _:
             return False
-    value = names.get(name.id)
+    value: Any = names.get(name.id)
     return is_traced(value) and _is_number(value) and value.dtype.kind in "biu"
 
 
