@@ -25,7 +25,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import trace_is_over
 from jax_debug_widgets.checks.lifetimes import deleted, donated_twice, leak, outer_state
 from jax_debug_widgets.checks.namespace import is_array, value_of
-from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument
+from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument, unhashable
 from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, of_frozen, without_out
@@ -245,7 +245,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     ((jax.errors.ConcretizationTypeError,), "", concretized),
     ((jax.errors.UnexpectedTracerError,), "", leak),
     ((Exception,), r"^Cannot (?:mutate|extract) .* from (?:a )?different trace level", outer_state),
-    ((TypeError,), r"unhashable type: '\w*Tracer'", concretized),
+    ((TypeError,), r"unhashable type: '\w*Tracer'", unhashable),
     (
         (TypeError,),
         r"unsupported format string passed to \w*Tracer|format: a real number is required, not \w*Tracer",

@@ -41,6 +41,7 @@ class Kind(enum.Enum):
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
     BRANCHES = ("branches", "S9", 0)
+    HASHED = ("hashed", "S9", 0)
     UNCALLED = ("uncalled", "S9", 0)
     UNPACKED = ("unpacked", "S9", 0)
     NO_ARRAY = ("no-array", "S9", 0)

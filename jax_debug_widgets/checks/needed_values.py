@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_array, is_traced, value_of
 from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.branches import branch
-from jax_debug_widgets.checks.rewrite.expressions import expression
+from jax_debug_widgets.checks.rewrite.expressions import expression, replaced
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
@@ -38,6 +39,24 @@ def mask(raised: Raised) -> Said:
     if assigned and "jnp.where" in assigned[0]:
         return Said(Kind.IN_PLACE, assigned)
     return Said(Kind.SHAPE, boolean_mask(raised.statement, raised.place.after, raised.names))
+
+
+def unhashable(raised: Raised) -> Said:
+    """Explain a tracer that is hashed: as a key, or in the object of a method that a loop or a branch is given."""
+    functions: dict[ast.expr, str] = {}
+    for node in ast.walk(raised.failing):
+        for one in node.args if isinstance(node, ast.Call) else ():
+            if isinstance(one, ast.Attribute) and _holds_tracers(value_of(one.value, raised.names)):
+                functions[one] = f"lambda *args: {ast.unparse(one)}(*args)"
+    if not functions:
+        return concretized(raised)
+    fix = ast.unparse(ast.fix_missing_locations(replaced(raised.statement, functions))).splitlines()
+    return Said(Kind.HASHED, fix)
+
+
+def _holds_tracers(owner: Any) -> bool:
+    is_object = hasattr(owner, "__dict__") and not isinstance(owner, ModuleType | type)
+    return is_object and not is_array(owner) and any(map(is_traced, jax.tree.leaves(owner)))
 
 
 def concretized(raised: Raised) -> Said:

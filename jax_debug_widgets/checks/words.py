@@ -90,6 +90,11 @@ WORDS = {
         "Let each branch return the same: convert with .astype(...), or return jnp.zeros_like(...) of the other result. "
         "A Python number has the dtype int32 or float32: write 0.0 for 0 beside a float.",
     ),
+    Kind.HASHED: FindingText(
+        "`{code}` is given the method of an object that holds traced arrays",
+        "JAX hashes the functions that it is given, and with a method its object. A traced array has no hash.",
+        "Pass a lambda that calls the method.",
+    ),
     Kind.UNCALLED: FindingText(
         "`{code}` is given values, and no functions",
         "jax.lax.cond takes two functions, and calls one of them. A value is computed before the choice.",

@@ -402,4 +402,22 @@ state.w = jnp.zeros(3)  #!
         raises="FrozenInstanceError",
         check="oob",
     ),
+    Case(
+        "method_of_a_module_in_a_loop",
+        "S9",
+        """\
+import equinox as eqx
+class Cell(eqx.Module):
+    w: jax.Array
+    def step(self, c, x):
+        return c + x * self.w, None
+    def __call__(self, xs):
+        return lax.scan(self.step, jnp.zeros(2), xs)[0]  #!
+eqx.filter_jit(Cell(jnp.ones(2)))(jnp.ones((3, 2)))
+""",
+        says=("is given the method of an object that holds traced arrays",),
+        fix=("return lax.scan(lambda *args: self.step(*args), jnp.zeros(2), xs)[0]",),
+        raises="TypeError",
+        check="oob",
+    ),
 )

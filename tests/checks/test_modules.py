@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import equinox as eqx
@@ -72,6 +73,23 @@ class Net(nnx.Module):
         return self.dropout(self.linear(x))
 
 
+def timed(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        log.append(function.__name__)
+        return function(self, x)
+
+    return wrapper
+
+
+class Timed(eqx.Module):
+    weight: jax.Array
+
+    @timed
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x * self.weight
+
+
 class Layer(eqx.Module):
     linear: eqx.nn.Linear
 
@@ -126,8 +144,14 @@ def by_equinox_itself():
     return eqx.filter_jit(Layer()), (X[0],), line_of(Layer.__call__, 1)
 
 
+def by_a_decorator():
+    return eqx.filter_jit(Timed(jnp.ones(3))), (X[0],), line_of(timed, 3)
+
+
 @pytest.mark.behaviour("S1")
-@pytest.mark.parametrize("make", [by_linen, by_linen_in_a_state, by_nnx, by_nnx_split, by_equinox, by_equinox_itself])
+@pytest.mark.parametrize(
+    "make", [by_linen, by_linen_in_a_state, by_nnx, by_nnx_split, by_equinox, by_equinox_itself, by_a_decorator]
+)
 def test_a_side_effect_in_a_module_is_told_where_it_is(make):
     function, arguments, where = make()
     with jdw.capture(check="all") as run:
@@ -199,3 +223,17 @@ def test_a_module_of_another_trace_that_is_changed_is_explained(use, method, hea
     assert finding.where.endswith(line_of(method, 1))
     assert headline in finding.headline
     assert "nnx.jit(f)(model, x)" in finding.message
+
+
+class Cell(eqx.Module):
+    weight: jax.Array
+
+    def step(self, carry, x):
+        return carry + x * self.weight, None
+
+
+def test_what_jax_refuses_as_well_is_no_fault_of_ours():
+    with pytest.raises(TypeError, match="unhashable"), jdw.capture() as run:
+        jax.jit(lambda cell, xs: jax.lax.scan(cell.step, jnp.zeros(3), xs))(Cell(jnp.ones(3)), X)
+    assert [finding.kind for finding in run.findings] == ["hashed"]
+    assert not any("may be incomplete" in note for note in run.notes)

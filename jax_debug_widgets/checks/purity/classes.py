@@ -54,8 +54,13 @@ def classes_of(value: Any) -> set[type]:
 @functools.lru_cache(maxsize=1024)
 def _methods(owner: type) -> tuple[tuple[str, FunctionType], ...]:
     of_all = {name: one for parent in reversed(owner.__mro__) for name, one in vars(parent).items()}
-    plain = ((name, inspect.unwrap(one)) for name, one in of_all.items() if isinstance(one, FunctionType))
-    return tuple((name, one) for name, one in plain if isinstance(one, FunctionType) and _is_written(one.__code__))
+    plain = ((name, inspect.unwrap(one, stop=_is_own)) for name, one in of_all.items() if isinstance(one, FunctionType))
+    return tuple((name, one) for name, one in plain if _is_own(one))
+
+
+def _is_own(function: Any) -> bool:
+    """Return whether a function is the user's, so that what it wraps is found as a name in it."""
+    return isinstance(function, FunctionType) and _is_written(function.__code__)
 
 
 def _is_written(code: CodeType) -> bool:
