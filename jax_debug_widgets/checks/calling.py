@@ -46,6 +46,12 @@ def calling_line() -> Frame | None:
     return None if frame is None else frame_at(frame.f_code, frame.f_lasti)
 
 
+def is_called_at(line: Frame) -> bool:
+    """Return whether a line itself calls what runs now, without a library between them."""
+    stack = calling_stack()
+    return bool(stack) and frame_at(*stack[0][1:]) == line
+
+
 def calling_stack() -> CallStack:
     """Return the file and the place of each call on the Python stack, innermost first, without JAX's and ours."""
     frame: FrameType | None = calling_frame()

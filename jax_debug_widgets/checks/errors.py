@@ -2,17 +2,19 @@
 
 JAX's public error types are in `jax.errors`; other errors are recognized by their text.
 
-Errors that a value is needed while tracing are in `needed_values`, errors about types in `type_errors`.
+Errors that a value is needed while tracing are in `needed_values`, errors about types in `type_errors`, errors about
+values that are used outside of their time in `lifetimes`.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import linecache
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -20,16 +22,26 @@ import jax
 
 from jax_debug_widgets.checks.explanation import Explanation
 from jax_debug_widgets.checks.kinds import Kind
-from jax_debug_widgets.checks.leaks import trace_is_over, where_from
-from jax_debug_widgets.checks.namespace import MISSING, is_array, is_traced, leaves_of, value_of
-from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument
+from jax_debug_widgets.checks.leaks import trace_is_over
+from jax_debug_widgets.checks.lifetimes import deleted, donated_twice, leak, outer_state
+from jax_debug_widgets.checks.namespace import is_array, value_of
+from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument, unhashable
 from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
-from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, without_out
+from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, of_frozen, without_out
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
-from jax_debug_widgets.checks.type_errors import branches, carry, no_array, no_pair, overflow, static
+from jax_debug_widgets.checks.type_errors import (
+    branches,
+    carry,
+    no_array,
+    no_pair,
+    overflow,
+    static,
+    uncalled,
+    unpacked,
+)
 from jax_debug_widgets.checks.words import (
     FORMAT,
     KNOWN_LENGTH,
@@ -66,7 +78,7 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
         return None
     failing = next((one for one in ast.walk(place.statement) if _range(one) == _range(position)), place.statement)
     raised = Raised(error, place, failing, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
-    said = _leak(raised) if trace_is_over(error) else matched(raised)
+    said = leak(raised) if trace_is_over(error) else matched(raised)
     return None if said is None else _explanation(said, raised, position)
 
 
@@ -129,7 +141,8 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
     found = None
     walked = list(traceback.walk_tb(error.__traceback__))
     for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=False):
-        if not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
+        is_known = bool(linecache.getlines(summary.filename))  # Methods that `dataclasses` generates have no source.
+        if is_known and not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
             found = frame, summary
     return found
 
@@ -162,6 +175,11 @@ def _changing_method(raised: Raised) -> Said | None:
     return Said(Kind.IN_PLACE, fix) if fix else None
 
 
+def _frozen(raised: Raised) -> Said | None:
+    fix = of_frozen(raised.statement, raised.names)
+    return Said(Kind.FROZEN, fix) if fix else None
+
+
 def _out(raised: Raised) -> Said:
     return Said(Kind.IN_PLACE, without_out(raised.statement))
 
@@ -185,41 +203,6 @@ def _list(raised: Raised) -> Said:
     return Said(Kind.LIST, list_argument(raised.statement, raised.failing, is_list))
 
 
-def _leak(raised: Raised) -> Said:
-    held = where_from(raised.error, list(_leaves(raised)), raised.name_file)
-    return Said(Kind.LEAK, advice=f"{held} {WORDS[Kind.LEAK].advice}" if held else "")
-
-
-def _deleted(raised: Raised) -> Said:
-    gone = dict.fromkeys(name for name, leaf in _leaves(raised) if not is_traced(leaf) and leaf.is_deleted())
-    verb = "were" if len(gone) > 1 else "was"
-    return Said(Kind.DONATED, names=f"{', '.join(f'`{name}`' for name in gone) or 'an array here'} {verb}")
-
-
-def _donated_twice(raised: Raised) -> Said:
-    by_identity: dict[int, list[str]] = {}
-    for name, leaf in _leaves(raised):
-        by_identity.setdefault(id(leaf), []).append(name)
-    same = next((list(dict.fromkeys(names)) for names in by_identity.values() if len(set(names)) > 1), [])
-    return Said(Kind.DONATED_TWICE, names=" and ".join(f"`{name}`" for name in same) or "two arguments here")
-
-
-def _leaves(raised: Raised) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays that the statement names, each once, with the longest expression in the source for it."""
-    outermost = [node for node in _named(raised.statement) if value_of(node, raised.names) is not MISSING]
-    for node in outermost:
-        yield from leaves_of(node, raised.names)
-
-
-def _named(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        yield node
-        if isinstance(node, ast.Name):
-            return
-    for child in ast.iter_child_nodes(node):
-        yield from _named(child)
-
-
 _ITERATOR = (
     r"(?:iterator|generator|count|zip|map|enumerate)( object)?\b.*"
     r"(?:is not a valid JAX type|no leading axis to scan|passed to the function at path)"
@@ -241,6 +224,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
         _in_place,
     ),
     ((AttributeError,), r"^__delitem__$", _deleted_item),
+    ((dataclasses.FrozenInstanceError,), r"^cannot assign to field", _frozen),
     ((AttributeError,), r"(?:ArrayImpl' object|Tracer) has no attribute '?(?:fill|append|put)\b", _changing_method),
     ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
     ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),
@@ -259,8 +243,9 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", concretized),
     ((jax.errors.ConcretizationTypeError,), "", concretized),
-    ((jax.errors.UnexpectedTracerError,), "", _leak),
-    ((TypeError,), r"unhashable type: '\w*Tracer'", concretized),
+    ((jax.errors.UnexpectedTracerError,), "", leak),
+    ((Exception,), r"^Cannot (?:mutate|extract) .* from (?:a )?different trace level", outer_state),
+    ((TypeError,), r"unhashable type: '\w*Tracer'", unhashable),
     (
         (TypeError,),
         r"unsupported format string passed to \w*Tracer|format: a real number is required, not \w*Tracer",
@@ -271,6 +256,8 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
         r"^(?:cond|switch) branch(?:es must have equal output types| outputs must have the same)",
         branches,
     ),
+    ((TypeError,), r"true_fun and false_fun arguments should be callable", uncalled),
+    ((TypeError,), r"^iteration over a 0-d array", unpacked),
     (
         (OverflowError,),
         r"An overflow was encountered while parsing an argument|Python int\w* \d+ (?:too|out)",
@@ -294,7 +281,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     ((TypeError,), r"^scan body output must be a pair", no_pair),
     ((ValueError,), r"[Cc]heckify-of-vmap-of-while", lambda raised: Said(Kind.CHECKIFY, checkified(raised.statement))),
     ((ValueError,), r"Non-hashable static arguments", static),
-    ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", _deleted),
-    ((RuntimeError, ValueError), r"donate the same buffer twice", _donated_twice),
+    ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", deleted),
+    ((RuntimeError, ValueError), r"donate the same buffer twice", donated_twice),
 )
 """Types of an exception, a pattern of its text, and the function that explains it; the first match counts."""

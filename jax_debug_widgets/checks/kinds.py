@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     """
 
     IN_PLACE = ("in-place", "S5", 0)
+    FROZEN = ("frozen", "S5", 0)
     ITERATOR_OPERAND = ("iterator-operand", "S4", 0)
     CONTROL_FLOW = ("control-flow", "S9", 0)
     TRUTH = ("truth", "S9", 0)
@@ -35,10 +36,14 @@ class Kind(enum.Enum):
     LIST = ("lists", "S7", 0)
     NUMPY_CALL = ("numpy-call", "S9", 0)
     LEAK = ("leaks", "S3", 0)
+    OUTER_STATE = ("outer-state", "S3", 0)
     DONATED = ("donated", "S5", 0)
     DONATED_TWICE = ("donated-twice", "S5", 0)
     CARRY = ("carry", "S9", 0)
     BRANCHES = ("branches", "S9", 0)
+    HASHED = ("hashed", "S9", 0)
+    UNCALLED = ("uncalled", "S9", 0)
+    UNPACKED = ("unpacked", "S9", 0)
     NO_ARRAY = ("no-array", "S9", 0)
     CALLBACK = ("callback", "C3", 0)
     OVERFLOW = ("overflow", "S12", 0)

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import jax
 
+from jax_debug_widgets._jax.tracing.leaks import origin_of, within_derivatives
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_array, is_traced, value_of
 from jax_debug_widgets.checks.raised import Raised, Said, head
 from jax_debug_widgets.checks.rewrite.branches import branch
-from jax_debug_widgets.checks.rewrite.expressions import expression
+from jax_debug_widgets.checks.rewrite.expressions import expression, replaced
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
 from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
 from jax_debug_widgets.checks.rewrite.stored import stored_outside
-from jax_debug_widgets.checks.words import ARGUMENT, BOTH_BRANCHES, CHECKED, FORMAT, RETURNED, STORED
+from jax_debug_widgets.checks.words import (
+    ARGUMENT,
+    ARGUMENT_OF_CALLER,
+    BOTH_BRANCHES,
+    CHECKED,
+    COMPUTED,
+    FORMAT,
+    RETURNED,
+    STORED,
+    VARYING,
+)
 
 
 def mask(raised: Raised) -> Said:
@@ -28,25 +41,48 @@ def mask(raised: Raised) -> Said:
     return Said(Kind.SHAPE, boolean_mask(raised.statement, raised.place.after, raised.names))
 
 
+def unhashable(raised: Raised) -> Said:
+    """Explain a tracer that is hashed: as a key, or in the object of a method that a loop or a branch is given."""
+    functions: dict[ast.expr, str] = {}
+    for node in ast.walk(raised.failing):
+        for one in node.args if isinstance(node, ast.Call) else ():
+            if isinstance(one, ast.Attribute) and _holds_tracers(value_of(one.value, raised.names)):
+                functions[one] = f"lambda *args: {ast.unparse(one)}(*args)"
+    if not functions:
+        return concretized(raised)
+    fix = ast.unparse(ast.fix_missing_locations(replaced(raised.statement, functions))).splitlines()
+    return Said(Kind.HASHED, fix)
+
+
+def _holds_tracers(owner: Any) -> bool:
+    is_object = hasattr(owner, "__dict__") and not isinstance(owner, ModuleType | type)
+    return is_object and not is_array(owner) and any(map(is_traced, jax.tree.leaves(owner)))
+
+
 def concretized(raised: Raised) -> Said:
     """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
     statement, names = raised.statement, raised.names
     if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
-        return Said(Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be.")
+        is_bound = any("=N" in line for line in by_size)
+        return Said(
+            Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be." if is_bound else ""
+        )
     after = raised.place.after
+    if isinstance(statement, ast.Assert) or _only_raises(statement):
+        return Said(Kind.CONTROL_FLOW, advice=CHECKED)
     if isinstance(statement, ast.If):
         fix = branch(statement, after, names)
-        by_where = bool(fix) and "jnp.where" in fix[0]
-        return Said(Kind.CONTROL_FLOW, fix, advice=BOTH_BRANCHES if by_where else "")
+        both = BOTH_BRANCHES if fix and "jnp.where" in fix[0] else ""
+        setting = traced_argument(raised) if _may_be_setting(statement.test, names) else ""
+        return Said(
+            Kind.CONTROL_FLOW, fix, advice=" ".join(filter(None, (setting if "static" in setting else "", both)))
+        )
     if isinstance(statement, ast.While | ast.For):
         is_while = isinstance(statement, ast.While)
         fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
         return Said(Kind.CONTROL_FLOW, fix, advice="" if fix else traced_argument(raised))
-    if isinstance(statement, ast.Match | ast.Assert):
-        advice = traced_argument(raised) if isinstance(statement, ast.Match) else CHECKED
-        return Said(Kind.CONTROL_FLOW, advice=advice)
-    if _is_formatted(raised):
-        return Said(Kind.CONTROL_FLOW, advice=FORMAT)
+    if isinstance(statement, ast.Match) or _is_formatted(raised):
+        return Said(Kind.CONTROL_FLOW, advice=traced_argument(raised) if isinstance(statement, ast.Match) else FORMAT)
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
@@ -56,6 +92,7 @@ def concretized(raised: Raised) -> Said:
         fix, advice = stored, STORED if stored else RETURNED
     else:
         fix, advice = expression(statement, names, raised.failing), traced_argument(raised)
+        advice = advice if "static" in advice or not fix else ""
     return Said(kind, fix, advice=advice)
 
 
@@ -71,6 +108,23 @@ def ambiguous(raised: Raised) -> Said | None:
     fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
     is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
     return Said(Kind.TRUTH, fix if is_for_each else None)
+
+
+def _may_be_setting(test: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Return whether a condition asks for one argument that is no float: `train`, `not train`, `mode == 1`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() as name) | (ast.Name() as name):
+            pass
+        case ast.Compare(left=ast.Name() as name, comparators=[ast.Constant()]):
+            pass
+        case _:
+            return False
+    value: Any = names.get(name.id)
+    return is_traced(value) and _is_number(value) and value.dtype.kind in "biu"
+
+
+def _only_raises(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and all(isinstance(one, ast.Raise) for one in statement.body)
 
 
 def _is_formatted(raised: Raised) -> bool:
@@ -113,7 +167,24 @@ def traced_argument(raised: Raised) -> str:
                     todo.append(defined[node.id])
     # A size is an integer more often than not.
     numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
-    return ARGUMENT.format(name=numbers[0], function=function.name) if numbers else ""
+    return _said_of(numbers[0], raised.names[numbers[0]], function.name) if numbers else ""
+
+
+def _said_of(name: str, tracer: Any, function: str) -> str:
+    """Say what an argument of a function is: the argument that a jitted function traces, or a value of a lane or step."""
+    origin = origin_of(within_derivatives(tracer))
+    if origin.by == "vmap":
+        return VARYING.format(name=name, part="lane", by="jax.vmap")
+    if origin.by and origin.by.startswith(("fori", "scan", "while")):
+        return VARYING.format(name=name, part="step", by=f"jax.lax.{re.sub('_(cond|body)$', '_loop', origin.by)}")
+    if origin.by != "jit" or origin.function == function:
+        return ARGUMENT.format(name=name, function=function)
+    traced = origin.function if origin.function.isidentifier() else "a function"
+    if not origin.argument or traced != origin.function:
+        return COMPUTED.format(name=name, function=traced)
+    keyword = re.sub(r"^kwargs\['(\w+)'\]$", r"\1", origin.argument)
+    setting = f"static_argnames={keyword!r}" if keyword.isidentifier() else "static_argnums=..."
+    return ARGUMENT_OF_CALLER.format(name=name, argument=origin.argument, function=traced, setting=setting)
 
 
 def _is_number(value: Any) -> bool:

@@ -79,7 +79,7 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     axis, size, last = facts.axes[column], facts.sizes[column], facts.last[column]
     lanes = [int(at[lane]) for lane in facts.lanes]
     index, value, became = _index_of(facts, column, words)
-    if not facts.written and value < 0 and not (written.called in _EXACT or written.called.startswith("segment_")):
+    if not facts.written and value < 0 and not _is_literal(written):
         index = value - size
     where = f"{name_file(frame.file)}:{frame.line}"
     headline = f"index {index} is outside axis {axis} (size {size}){moment(seen, lanes)}"
@@ -89,9 +89,10 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     sliced = f" The slice has {plural(size - last, 'element')}." if last != size - 1 else ""
     often = f" {seen.count} indices were outside, in {plural(seen.calls, 'call')}." if seen.count > 1 else ""
     why = f"JAX raises no IndexError in a compiled program: {became}{_what_happened(facts, value, last, size)}.{sliced}{often}"
-    fix = _fix(written, facts)
+    fix, advice = _within(written, index, last, size), _advice(written, facts, index, last, size)
     span = frame.line, frame.column, frame.end_line, frame.end_column
-    return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+    told = (Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, advice)
+    return Finding.at(*told, file=frame.file, span=span, seen=seen.count)
 
 
 Told = tuple["LineHits", Finding | None]
@@ -151,8 +152,13 @@ def _without_jit(seen: LineHits, facts: OutsideIndex, written: SourceExpression,
     often = f" {seen.calls} times here." if seen.calls > 1 else ""
     why = f"JAX raises no IndexError: {became}.{often}"
     span = frame.line, frame.column, frame.end_line, frame.end_column
-    where, fix = f"{name_file(frame.file)}:{frame.line}", _fix(written, facts)
-    return Finding.at(Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, file=frame.file, span=span, seen=seen.count)
+    last = facts.size - 1
+    fix, advice = (
+        _within(written, facts.index, last, facts.size),
+        _advice(written, facts, facts.index, last, facts.size),
+    )
+    told = (Kind.OUT_OF_BOUNDS.word, f"{name_file(frame.file)}:{frame.line}", headline, why, fix, advice)
+    return Finding.at(*told, file=frame.file, span=span, seen=seen.count)
 
 
 def _index_of(facts: Indexing, column: int, words: list[int]) -> tuple[int, int, str]:
@@ -192,14 +198,53 @@ def _what_happened(facts: Indexing, value: int, last: int, size: int) -> str:
     return "the nearest element was written" if facts.writes else "the nearest element was read"
 
 
-def _fix(written: SourceExpression, facts: Indexing | OutsideIndex) -> tuple[str, ...]:
+def _is_literal(written: SourceExpression) -> bool:
+    """Return whether a negative index is no index from the end."""
+    return written.called in _EXACT or written.called.startswith("segment_")
+
+
+def _within(written: SourceExpression, index: int, last: int, size: int) -> tuple[str, ...]:
+    """Return the expression with the last valid index, if the source shows that the size itself is the index."""
+    node = written.node
+    if not isinstance(node, ast.Subscript) or not index == size == last + 1:
+        return ()
+    match node.slice:
+        case ast.Constant():
+            inside: ast.expr = ast.Constant(last)
+        case (
+            ast.Call(func=ast.Name(id="len"))
+            | ast.Subscript(value=ast.Attribute(attr="shape"))
+            | ast.Attribute(attr="size")
+        ):
+            inside = ast.BinOp(node.slice, ast.Sub(), ast.Constant(1))
+        case _:
+            return ()
+    return (ast.unparse(ast.Subscript(node.value, inside, ast.Load())),)
+
+
+def _advice(written: SourceExpression, facts: Indexing | OutsideIndex, index: int, last: int, size: int) -> str:
+    """Say which indices are valid, and what to write if an index outside is meant."""
+    if last != size - 1:
+        return f"The last start that fits is {last}: begin earlier, take a shorter slice, or pad the array."
+    if not size:
+        return "The array has no element on this axis."
+    is_counted_back = index < 0 and not _is_literal(written)
+    valid = f"The valid indices are {-size} to {last}" if is_counted_back else f"The last valid index is {last}"
+    beyond = f": count to it, not to {size}" if index == size else ""
+    meant = _if_meant(written, facts)
+    if_meant = f" If an index outside is meant, say what becomes of it: {meant}" if meant else ""
+    return f"{valid}{beyond}.{if_meant}"
+
+
+def _if_meant(written: SourceExpression, facts: Indexing | OutsideIndex) -> str:
+    """Return the expression with a `mode` for indices out of bounds; empty if it takes none."""
     node = written.node
     if isinstance(node, ast.Subscript):
         index = ast.unparse(node.slice)
         index = index[1:-1] if isinstance(node.slice, ast.Tuple) and node.slice.elts else index
-        return (f'{ast.unparse(node.value)}.at[{index}].get(mode="fill", fill_value=0)',)
+        return f'{ast.unparse(node.value)}.at[{index}].get(mode="fill", fill_value=0)'
     if isinstance(node, ast.Call) and not written.called.startswith("dynamic_") and written.called not in _EXACT:
         mode = "drop" if facts.writes else "clip"
         call: Any = ast.Call(node.func, node.args, [*node.keywords, ast.keyword("mode", ast.Constant(mode))])
-        return (ast.unparse(ast.fix_missing_locations(call)),)
-    return ()
+        return ast.unparse(ast.fix_missing_locations(call))
+    return ""

@@ -23,6 +23,7 @@ _MOST_NAMES = 3
 _MOST_STEPS = 4
 _TO = " → "
 _SAME_ARGUMENTS = "the arguments have the same types: JAX's cache was cleared, or a setting of JAX's is another"
+_ONE_WAY = "Pass it the same way in each call"
 
 
 @dataclass(frozen=True)
@@ -188,9 +189,19 @@ def changed(before: Trace, now: Trace) -> list[TraceChange]:
         for path, leaf in now.leaves.items()
         if path in before.leaves and (before.leaves[path].type, before.leaves[path].weak) != (leaf.type, leaf.weak)
     ]
+    changes += [
+        TraceChange(f"`{name}` is passed", _TO.join(_passed(name, one) for one in (before, now)), _ONE_WAY, name)
+        for name in sorted(before.keywords ^ now.keywords)
+        if any(path.startswith(name) for one in (before.leaves, before.statics) for path in one)
+        and any(path.startswith(name) for one in (now.leaves, now.statics) for path in one)
+    ]
     if before.options != now.options:
         changes.append(TraceChange("the options of jax.jit", "", "Make the jitted function once"))
     return changes or _structures_changed(before, now)
+
+
+def _passed(name: str, trace: Trace) -> str:
+    return "by keyword" if name in trace.keywords else "by position"
 
 
 def _static_changed(name: str, before: Trace, now: Trace) -> TraceChange | None:

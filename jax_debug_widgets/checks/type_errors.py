@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterator
 
 from jax_debug_widgets.checks.kinds import Kind
-from jax_debug_widgets.checks.namespace import value_of
+from jax_debug_widgets.checks.namespace import is_array, value_of
 from jax_debug_widgets.checks.raised import Raised, Said
-from jax_debug_widgets.checks.words import NO_RETURN, PAIR, STRUCTURE, WORDS
+from jax_debug_widgets.checks.rewrite.expressions import replaced
+from jax_debug_widgets.checks.words import NO_RETURN, PAIR, SELF, STATIC_ARRAY, STRUCTURE, WORDS
+
+_BOTH = 2
 
 _TYPE = r"[^\s,\[]+(?:\[[^\]]*\])?"
 """The pattern of a type in JAX's messages: `float32[2,3]`."""
@@ -89,11 +92,9 @@ def no_array(raised: Raised) -> Said | None:
         return None
     name = path[1] if path else ""
     setting = f"static_argnames={re.split(r'[.[]', name)[0]!r}" if name.isidentifier() else "static_argnames=..."
-    return Said(
-        Kind.NO_ARRAY,
-        names=f"{f'`{name}`' if name else 'an argument'} is of type {kind[1].removeprefix('builtins.')}",
-        advice=WORDS[Kind.NO_ARRAY].advice.format(setting=setting),
-    )
+    names = f"{f'`{name}`' if name else 'an argument'} is of type {kind[1].removeprefix('builtins.')}"
+    advice = SELF if name == "self" else WORDS[Kind.NO_ARRAY].advice.format(setting=setting)
+    return Said(Kind.NO_ARRAY, names=names, advice=advice)
 
 
 def overflow(raised: Raised) -> Said:
@@ -108,9 +109,37 @@ def static(raised: Raised) -> Said:
     if kind is None:
         return Said(Kind.STATIC)
     literals = {ast.List: "list", ast.Dict: "dict", ast.Set: "set"}
-    keywords = [one for node in ast.walk(raised.failing) if isinstance(node, ast.Call) for one in node.keywords]
-    types = {
-        one.arg: literals.get(type(one.value)) or type(value_of(one.value, raised.names)).__name__ for one in keywords
-    }
-    name = next((name for name, of in types.items() if name and of == kind[1].rpartition(".")[2]), "")
-    return Said(Kind.STATIC, names=f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}")
+    calls = [node for node in ast.walk(raised.failing) if isinstance(node, ast.Call)]
+    given = [
+        *((one.arg or "", one.value) for call in calls for one in call.keywords),
+        *((ast.unparse(one), one) for call in calls for one in call.args if isinstance(one, ast.Name)),
+    ]
+    types = {name: literals.get(type(one)) or type(value_of(one, raised.names)).__name__ for name, one in given}
+    of_kind = kind[1].rpartition(".")[2]
+    name = next((name for name, of in types.items() if name and of == of_kind), "")
+    names = f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}"
+    return Said(Kind.STATIC, names=names, advice=STATIC_ARRAY if of_kind in ("ArrayImpl", "ndarray") else "")
+
+
+def uncalled(raised: Raised) -> Said:
+    """Explain a `cond` that is given values in place of functions."""
+    for node in ast.walk(raised.statement):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="cond") | ast.Name(id="cond"), args=[test, *branches], keywords=[]):
+                values = [branch for branch in branches[:2] if not callable(value_of(branch, raised.names))]
+                if len(branches) == len(values) == _BOTH and not any(isinstance(one, ast.Lambda) for one in values):
+                    texts = (ast.unparse(test), *(f"lambda: {ast.unparse(one)}" for one in values))
+                    call = f"{ast.unparse(node.func)}({', '.join(texts)})"
+                    fix = ast.unparse(ast.fix_missing_locations(replaced(raised.statement, {node: call})))
+                    return Said(Kind.UNCALLED, fix.splitlines())
+    return Said(Kind.UNCALLED)
+
+
+def unpacked(raised: Raised) -> Said | None:
+    """Explain a number that is taken apart like a tuple."""
+    match raised.statement:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value):
+            number = value_of(value, raised.names)
+            if is_array(number) and not number.ndim:
+                return Said(Kind.UNPACKED, names=f"`{ast.unparse(value)}` is one number, and no {len(parts)} values")
+    return None

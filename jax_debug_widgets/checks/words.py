@@ -21,6 +21,10 @@ WORDS = {
         "`{code}` cannot change a JAX array",
         "JAX arrays do not change. `.at[...]` gives a changed copy; under jit XLA does it in place.",
     ),
+    Kind.FROZEN: FindingText(
+        "`{code}` cannot change a frozen object",
+        "Modules of equinox and frozen dataclasses do not change, as arrays do not. A changed copy takes their place.",
+    ),
     Kind.CONTROL_FLOW: FindingText(
         "Python needs the value of `{code}` while JAX traces",
         "Python decides this once, at trace time, when the value is not known yet. The program must contain the choice itself.",
@@ -58,6 +62,13 @@ WORDS = {
         "no value and lives only while its function is traced.",
         "Return the value from the traced function, and store what the call returns.",
     ),
+    Kind.OUTER_STATE: FindingText(
+        "`{code}` {names} that was made outside of this trace",
+        "The traced function does not have the module as an argument, so a change would store a tracer in it. "
+        "Dropout and BatchNorm change their state at each call.",
+        "Pass the module as an argument, under flax's own transformation, which gives the changes back: nnx.jit(f)(model, x), "
+        "nnx.grad(f)(model, x). Or return the value, and store it where the function is called.",
+    ),
     Kind.DONATED: FindingText(
         "{names} donated",
         "A jitted function with donate_argnums has used its memory for a result, so it cannot be read again.",
@@ -78,6 +89,21 @@ WORDS = {
         "Both branches are in the program, and its result has one type: the same structure, shapes and dtypes.",
         "Let each branch return the same: convert with .astype(...), or return jnp.zeros_like(...) of the other result. "
         "A Python number has the dtype int32 or float32: write 0.0 for 0 beside a float.",
+    ),
+    Kind.HASHED: FindingText(
+        "`{code}` is given the method of an object that holds traced arrays",
+        "JAX hashes the functions that it is given, and with a method its object. A traced array has no hash.",
+        "Pass a lambda that calls the method.",
+    ),
+    Kind.UNCALLED: FindingText(
+        "`{code}` is given values, and no functions",
+        "jax.lax.cond takes two functions, and calls one of them. A value is computed before the choice.",
+        "Pass functions: jax.lax.cond(condition, lambda: x, lambda: y); or choose between values: jnp.where(condition, x, y).",
+    ),
+    Kind.UNPACKED: FindingText(
+        "{names}",
+        "Python takes an array apart along its first axis, and a single number has none.",
+        "If it is the carry of a loop: it has the structure that the loop begins with, so begin with a tuple.",
     ),
     Kind.NO_ARRAY: FindingText(
         "{names}, which JAX cannot trace",
@@ -121,11 +147,35 @@ ARGUMENT = (
 )
 """The advice if a shape or a loop needs a traced value."""
 
+ARGUMENT_OF_CALLER = (
+    "`{name}` is argument `{argument}` of {function}, which JAX traces. "
+    "If it is a setting: jax.jit({function}, {setting})."
+)
+"""The same, where another function has the argument than the one that is traced."""
+
+COMPUTED = "`{name}` is computed in {function}, which JAX traces, so it has no value yet."
+"""The advice if the value that is needed is no argument."""
+
+VARYING = (
+    "`{name}` has another value in each {part} of {by}, which JAX traces once for all, so no size can depend on it. Take the "
+    "largest size, and mask the rest: jnp.where(jnp.arange(largest) < n, x, 0)."
+)
+"""The advice if the needed value belongs to a lane of a vmap or a step of a loop."""
+
 READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array makes a copy; np.asarray does not."
 """The advice where NumPy is to change the memory of a JAX array."""
 
 FORMAT = 'Format it when the program runs: jax.debug.print("{x:.2f}", x=x).'
 """The advice where a traced value is formatted."""
+
+SELF = (
+    "Make its class a pytree: jax.tree_util.register_dataclass, or a module of equinox or flax; or pass the arrays that the "
+    "method needs as arguments. static_argnames='self' keeps the attributes as they are at the first call."
+)
+"""The advice where a method is jitted whose object JAX cannot trace."""
+
+STATIC_ARRAY = "An array is no setting: pass it as an ordinary argument. If a size needs its value, pass int(x)."
+"""The advice for an array that is a static argument."""
 
 STORED = (
     "The callback stores the number when the program runs; jax.effects_barrier() waits for it. Or return the array, and store "

@@ -49,7 +49,8 @@ class StaleRead:
             used = f"cached value {self.before} was used, not {self.after}" if self.before and self.after else ""
             return ": ".join(filter(None, (used, f"{what} {'may have' if self._named else 'has'} changed")))
         if self.before and self.after:
-            return f"cached value {self.before} was used although {what} is now {self.after}"
+            now = self.after if self.after != self.before else "another"
+            return f"cached value {self.before} was used although {what} is now {now}"
         return f"{what} has changed, and the program that was compiled before ran"
 
     @property

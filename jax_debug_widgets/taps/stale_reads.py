@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.origins.libraries import is_library
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN, is_same, on_host
 from jax_debug_widgets.events import StaleRead
 from jax_debug_widgets.taps.reads import Read, reads_at
@@ -93,7 +94,9 @@ class StaleReads:
 def _called_with(function: Any, reads: Sequence[Read]) -> str:
     """Write the call of a function with the one read as a further argument: `f(x, lr)`; empty if that is not possible."""
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-    if len(reads) != 1 or code is None or not reads[0].expression.isidentifier() or not code.co_name.isidentifier():
+    if len(reads) != 1 or code is None or is_library(code.co_filename):
+        return ""
+    if not (reads[0].expression.isidentifier() and code.co_name.isidentifier()):
         return ""
     return f"{code.co_name}({', '.join((*code.co_varnames[: code.co_argcount], reads[0].expression))})"
 

@@ -110,3 +110,32 @@ def test_an_update_with_a_result_that_nobody_takes_is_told(program, method, use)
 def line_of(function) -> int:
     lines, first = inspect.getsourcelines(function)
     return first + next(number for number, line in enumerate(lines) if "# here" in line)
+
+
+@pytest.mark.behaviour("S6")
+@pytest.mark.parametrize(
+    ("read", "fix", "advice"),
+    [
+        (lambda x: x[5], ("x[4]",), "The last valid index is 4: count to it, not to 5."),
+        (lambda x: x[x.shape[0]], ("x[x.shape[0] - 1]",), "The last valid index is 4: count to it, not to 5."),
+        (lambda x: x[len(x)], ("x[len(x) - 1]",), "The last valid index is 4: count to it, not to 5."),
+        (lambda x: x[jnp.max(x).astype(int) + 1], (), "The last valid index is 4: count to it, not to 5."),
+        (lambda x: x[8], (), "The last valid index is 4. If an index outside is meant"),
+        (lambda x: x[-6], (), "The valid indices are -5 to 4."),
+        (lambda x: x.at[5].set(0.0), (), "x.at[5].set(0.0, mode='drop')"),
+        (lambda x: jax.lax.dynamic_slice(x, (x[4].astype(int),), (3,)), (), "The last start that fits is 2"),
+    ],
+)
+def test_the_last_valid_index_comes_before_a_mode(read, fix, advice):
+    with jdw.capture(check="oob") as run:
+        jax.jit(read)(jnp.arange(5.0))
+    (finding,) = run.findings
+    assert finding.fix == fix
+    assert advice in finding.advice
+
+
+def test_a_check_that_has_found_something_is_not_said_to_have_checked_nothing():
+    with jdw.capture(check=["oob", "nonfinite"]) as run:
+        X[5]
+    (note,) = run.status().notes
+    assert note.startswith("Not checked (nonfinite)")

@@ -67,3 +67,28 @@ def test_what_a_loop_around_a_shard_map_reads_is_checked():
         jax.jit(loop)(X, AT)
     (finding,) = run.findings
     assert finding.headline == "index -6 is outside axis 0 (size 4), step 0, device 0"
+
+
+SET = jax.make_mesh((4,), ("i",))
+
+
+@pytest.mark.parametrize("given", [{"mesh": SET}, {}], ids=["mesh given", "mesh of set_mesh"])
+@pytest.mark.parametrize(
+    ("function", "option", "said"),
+    [
+        (read, "oob", "index 9 is outside axis 0 (size 4), device 2"),
+        (steps, "oob", "index 9 is outside axis 0 (size 4), step 1, device 2"),
+        (lambda x, _: lax.psum(jnp.log(x - 6), "i"), "nonfinite", "`jnp.log(x - 6)` is NaN, device 0"),
+    ],
+)
+def test_what_runs_under_set_mesh_is_checked(given, function, option, said):
+    axes = PartitionSpec("i")
+    with jax.set_mesh(SET):
+        arguments = [jax.device_put(one, jax.NamedSharding(SET, axes)) for one in (X, AT)]
+        mapped = jax.jit(jax.shard_map(function, in_specs=(axes, axes), out_specs=axes, check_vma=False, **given))
+        plain = mapped(*arguments)
+        with jdw.capture(check=option) as run:
+            checked = mapped(*arguments)
+    np.testing.assert_array_equal(checked, plain)
+    assert [one.headline for one in run.findings] == [said]
+    assert not any("not checked" in note for note in run.notes)

@@ -163,6 +163,20 @@ def cached(n):
     return tables[n]
 
 
+class Tables:
+    def __init__(self) -> None:
+        self.known = {}
+
+    @property
+    def table(self):
+        if "t" not in self.known:
+            self.known["t"] = np.arange(3, dtype=np.float32)
+        return self.known["t"]
+
+    def added(self, x):
+        return x + self.table
+
+
 @functools.cache
 def remembered(n):
     return np.arange(n) * 1.0
@@ -187,6 +201,7 @@ def local(x):
     [
         lambda x: x + cached(3).astype(np.float32),
         lambda x: x + remembered(3).astype(np.float32),
+        Tables().added,
         logging_one,
         local,
         Model().with_table,
@@ -519,6 +534,31 @@ def test_numbers_that_are_operands_each(args, says):
     (finding,) = run.findings
     assert says in finding.headline
     assert finding.kind == "lists"
+
+
+def total(values, scale=1.0):
+    return sum(jax.tree.leaves(values)) * scale
+
+
+PRICES = [float(number) for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("call", "shown", "fix"),
+    [
+        (lambda f: f(PRICES), "PRICES", "f(jnp.array(PRICES))"),
+        (lambda f: f(PRICES[:9], 2.0), "PRICES[:9]", "f(jnp.array(PRICES[:9]), 2.0)"),
+        (lambda f: f(scale=2.0, values=PRICES), "PRICES", "f(scale=2.0, values=jnp.array(PRICES))"),
+        (lambda f: f({"a": PRICES}), "values['a']", "jnp.array(values['a'])"),
+        (lambda f: f(*[PRICES[:11]]), "values", "jnp.array(values)"),
+    ],
+)
+def test_a_list_of_numbers_is_named_as_the_caller_writes_it(call, shown, fix):
+    with jdw.capture(check="lists") as run:
+        call(jax.jit(total))
+    (finding,) = run.findings
+    assert finding.headline.startswith(f"`{shown}` is a list of ")
+    assert finding.fix == (fix,)
 
 
 def test_few_numbers_and_many_arrays_are_silent():

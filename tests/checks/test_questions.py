@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import jax_debug_widgets as jdw
+from tests.checks.help_programs import HELP
 from tests.checks.question_programs import QUESTIONS
 from tests.checks.test_cases import is_found, run_case
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.id)
+@pytest.mark.parametrize("question", [*QUESTIONS, *HELP], ids=lambda one: one.id)
 def test_a_public_question_is_answered_at_its_line(question):
     findings = run_case(question)
     assert is_found(question, findings), [one.message for one in findings]

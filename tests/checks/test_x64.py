@@ -181,3 +181,31 @@ def test_jaxs_warning_is_shown_at_the_line_where_it_is_without_a_capture(check):
     with jdw.capture(check=check):
         captured = places()
     assert captured == plain and {file for file, _ in plain} == {__file__}
+
+
+class Fit:
+    def __init__(self) -> None:
+        self.weight = np.linspace(0.1, 0.9, 3)
+
+    def loss(self, p, x):
+        return ((p - x) ** 2).sum()
+
+    def weighted(self, p):
+        return jnp.dot(p, self.weight)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda fit, p, x: jax.value_and_grad(fit.loss)(p, x), "x"),
+        (lambda fit, p, x: jax.jit(jax.value_and_grad(fit.loss))(p, x), "x"),
+        (lambda fit, p, _x: fit.weighted(p), "self.weight"),
+        (lambda fit, p, _x: jax.jit(fit.weighted)(p), "self.weight"),
+        (lambda _fit, p, x: p * x, "x"),
+    ],
+)
+def test_what_is_no_argument_of_a_jitted_function_has_its_name_too(call, name):
+    with jdw.capture(check="x64") as run:
+        call(Fit(), jnp.ones(3), np.linspace(0.1, 0.9, 3))
+    (finding,) = run.findings
+    assert finding.headline == f"float64 came as `{name}`; float32 is used"

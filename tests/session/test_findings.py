@@ -23,7 +23,10 @@ def test_a_finding_is_shown_with_its_source_why_and_what_to_write():
         f"{line} |     return x[i]  # of a small array",
         "   |            ^^^^",
         "   = why: JAX raises no IndexError in a compiled program: the nearest element was read.",
-        '   = write: x.at[i].get(mode="fill", fill_value=0)',
+        (
+            "   = note: The last valid index is 2. If an index outside is meant, say what becomes of it: "
+            'x.at[i].get(mode="fill", fill_value=0)'
+        ),
     ]
 
 

@@ -163,13 +163,18 @@ def device_names(mesh: Any, axes: Sequence[str]) -> Any:
 
     Return None if not all are known.
     """
-    if isinstance(mesh, jax.sharding.AbstractMesh):  # The mesh of `jax.set_mesh` has the devices.
-        current = getattr(mesh_lib, "get_concrete_mesh", lambda: None)()
-        mesh = current if getattr(current, "abstract_mesh", None) == mesh else None
-    devices = getattr(mesh, "devices", None)
+    devices = getattr(with_devices(mesh), "devices", None)
     if devices is None or len(axes) != devices.ndim:
         return None
     return np.vectorize(lambda device: f"{device.platform}:{device.id}", otypes=[object])(devices).tolist()
+
+
+def with_devices(mesh: Any) -> Any:
+    """Return a mesh with its devices; None if they are not known. An abstract mesh is that of `jax.set_mesh`."""
+    if not isinstance(mesh, jax.sharding.AbstractMesh):
+        return mesh
+    current = getattr(mesh_lib, "get_concrete_mesh", lambda: None)()
+    return current if getattr(current, "abstract_mesh", None) == mesh else None
 
 
 def _scopes(equation: core.JaxprEqn, key: str, around: str) -> Iterator[str]:

@@ -47,7 +47,7 @@ from jax_debug_widgets._jax.passes.checked import (
 from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
 from jax_debug_widgets._jax.passes.forward_pass import InForward, forward_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
-from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records
+from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records, inside_of_mesh
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import rows_together
@@ -197,7 +197,8 @@ class _Pass:
         if name == "scan" or (name == "while" and not equation.params["cond_jaxpr"].out_avals[0].shape):
             return self._loop(equation, frames, body)
         if name == "shard_map" and gives_records(equation):
-            inner, records = self._inner(equation.params["jaxpr"], equation, frames, body)
+            with inside_of_mesh():
+                inner, records = self._inner(equation.params["jaxpr"], equation, frames, body)
             return given_by_devices(equation, inner, records) if records else ([equation], [])
         if name in _UNCHECKED:
             self.unchecked.add(_UNCHECKED[name])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,13 +18,20 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.compat.private import mesh as mesh_lib
+from jax_debug_widgets._jax.origins.place import with_devices
 from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers, giving
 
 
 def gives_records(equation: core.JaxprEqn) -> bool:
     """Whether an equation is a `shard_map` over all axes of a mesh of devices, which can return records."""
-    mesh = equation.params.get("mesh")
+    mesh = with_devices(equation.params.get("mesh"))
     return isinstance(mesh, Mesh) and _axes(equation) == mesh.axis_names
+
+
+def inside_of_mesh() -> AbstractContextManager[Any]:
+    """Return a context to trace what a `shard_map` runs: the mesh of `jax.set_mesh` is that of the program around it."""
+    return mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh)
 
 
 def _axes(equation: core.JaxprEqn) -> tuple[str, ...]:
@@ -40,10 +48,11 @@ def given_by_devices(
 
     `inner` is the body of the `shard_map`, which returns the records.
     """
-    mesh, axes = equation.params["mesh"], _axes(equation)
+    mesh, axes = with_devices(equation.params["mesh"]), _axes(equation)
     spec, also, rows = PartitionSpec(axes), [], []
     for _, row in records:
-        made, (one,) = computed_numbers(lambda row: [lax.reshape(row, (1, row.size))], [row])
+        with inside_of_mesh():
+            made, (one,) = computed_numbers(lambda row: [lax.reshape(row, (1, row.size))], [row])
         also, rows = [*also, *made], [*rows, one]
     given = [core.Var(core.ShapedArray((mesh.size, *one.aval.shape[1:]), one.aval.dtype)) for one in rows]
     params = {

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
@@ -17,6 +15,7 @@ from jax_debug_widgets._jax.origins.filtered_jit_args import given
 from jax_debug_widgets._jax.origins.frames import levels_of
 from jax_debug_widgets._jax.origins.inlining import traceback_of
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging
+from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
@@ -51,10 +50,6 @@ _ENTERED = {
 """Primitive -> the parameter that holds the program it runs. The programs of other primitives (kernels, reducers) stay
 unchanged.
 """
-
-
-_JAX = os.path.join(os.path.dirname(jax.__file__), "")
-"""The folder of JAX's files. JAX hides more files from tracebacks: flax and equinox register theirs."""
 
 
 class WatchPass:
@@ -218,7 +213,7 @@ def is_jaxs(jaxpr: core.Jaxpr) -> bool:
     functions that `jax.jvp`, `lax.map`, `jax.pmap` and similar run are the user's, though JAX defines their caller.
     """
     file = jaxpr.debug_info.func_filename or ""
-    return file.startswith(_JAX) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
+    return is_of_jax(file) and not file.endswith(("api.py", "loops.py", *versions.PMAP_FILES))
 
 
 def calls_users(jaxpr: core.Jaxpr) -> bool:

@@ -20,6 +20,7 @@ from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.origins.frames import Frame, frame_at, frames_of, users_stack
 
 _WORDS = {"BatchTrace": "jax.vmap", "JVPTrace": "a derivative", "LinearizeTrace": "a derivative"}
+_BY = {"jax.vmap": "vmap", "a derivative": "derivative"}
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,14 @@ class Origin:
       function: the function that was traced; or the un-jitted transformation: `jax.vmap`.
       frames: the user's frames that made the tracer, innermost first; for an argument, the function's first line.
       argument: the name of the argument, if the tracer is one; else empty.
+      by: what traces: `jit`, `fori_loop`, `scan`, `vmap`, `derivative`; empty if unknown.
     """
 
     type: str
     function: str
     frames: tuple[Frame, ...]
     argument: str = ""
+    by: str = ""
 
 
 class LeakHooks(Replacing):
@@ -95,7 +98,8 @@ def origin_of(tracer: Any) -> Origin:
     type_ = tracer.aval.str_short(short_dtypes=False) if hasattr(tracer.aval, "str_short") else str(tracer.aval)
     made = _made_at(tracer)
     if info is None:
-        return Origin(type_, _WORDS.get(type(trace).__name__, "a transformation"), made)
+        words = _WORDS.get(type(trace).__name__, "a transformation")
+        return Origin(type_, words, made, by=_BY.get(words, ""))
     name, _, place = info.func_src_info.partition(" at ")
     # The traced object is not a function but has `__call__`.
     if name == "<unknown>" and made and not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
@@ -106,8 +110,15 @@ def origin_of(tracer: Any) -> Origin:
     if 0 <= number < len(names):
         file, _, first = place.rpartition(":")
         made = (Frame(file, int(first), -1, int(first), -1, name),) if first.isdigit() else ()
-        return Origin(type_, unwrapped(name), made, str(names[number]))
-    return Origin(type_, unwrapped(name), made)
+        return Origin(type_, unwrapped(name), made, str(names[number]), info.traced_for)
+    return Origin(type_, unwrapped(name), made, by=info.traced_for)
+
+
+def within_derivatives(tracer: Any) -> Any:
+    """Return the tracer that is inside those of derivatives, which only add a tangent to it."""
+    while isinstance(primal := getattr(tracer, "primal", None), core.Tracer):
+        tracer = primal
+    return tracer
 
 
 def _made_at(tracer: Any) -> tuple[Frame, ...]:

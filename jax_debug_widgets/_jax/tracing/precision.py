@@ -56,7 +56,7 @@ class Truncated:
 
     Attributes:
       dtype: the 64-bit dtype; `asked`: whether the code asked for this dtype, rather than passed an array of it.
-      name: the argument that was converted, `params['w']`; empty if it is not an argument.
+      name: the argument that was converted, `params['w']`, or the variable; empty if it is neither.
       size: the number of elements; `wrapped`, `infinite`: how many of them wrapped around or became infinite.
       first, became: the first such number, and its value after the conversion.
       error: the largest relative error of the others.
@@ -131,7 +131,7 @@ class PrecisionHooks(Replacing):
         return theirs(fun, ji, args, kwargs)
 
     def _arrived(self, frame: FrameType, value: Any, name: str) -> None:
-        lost = truncated(np.asarray(value), name)
+        lost = truncated(np.asarray(value), name or _name_in(frame, value))
         # A NumPy scalar beside arrays is like a Python number, which JAX takes in the precision of the arrays.
         if lost.wrapped or lost.infinite or (lost.error and value.ndim):
             self._told(_frames_of(frame), lost)
@@ -209,6 +209,20 @@ def _gives(frame: FrameType, value: Any) -> bool:
         for argument in _arguments(frame)
         for one in _leaves(argument)
     )
+
+
+def _name_in(frame: FrameType, value: Any) -> str:
+    """Return the name, or the attribute of a named object, by which a function knows a value; empty if it has none."""
+    named = frame.f_code.co_names
+    variables = {**{name: frame.f_globals[name] for name in named if name in frame.f_globals}, **frame.f_locals}
+    found = next((name for name, one in variables.items() if one is value), "")
+    attributes = (
+        f"{name}.{attribute}"
+        for name, one in variables.items()
+        for attribute in named
+        if (getattr(one, "__dict__", None) or {}).get(attribute) is value
+    )
+    return found or next(attributes, "")
 
 
 def _is_of_users(innermost: FrameType, value: Any) -> bool:

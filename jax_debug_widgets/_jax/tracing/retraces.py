@@ -102,9 +102,8 @@ class TraceWatch(Replacing):
         options = hash(ji) if isinstance(ji, Hashable) else 0
         callers = _callers(calling_frame())
         place = name, code.co_filename, code.co_firstlineno
-        return Trace(
-            *place, identity, callers, leaves, statics, options, seconds, is_ours, hash((code, *_wrappers_of(fun)))
-        )
+        own_code, keywords = hash((code, *_wrappers_of(fun))), frozenset() if known else frozenset(kwargs)
+        return Trace(*place, identity, callers, leaves, statics, options, seconds, is_ours, own_code, keywords)
 
     def _identity_of(self, fun: Any) -> int:
         try:

@@ -63,6 +63,7 @@ class Trace:
       seconds: how long the trace took.
       code: a number for its code and its wrappers: two lambdas in one line have different numbers, and so have `f` and
         `jax.grad(f)`.
+      keywords: the arguments that the call passed by keyword.
       is_ours: whether this package caused it; the user cannot avoid such a trace.
     """
 
@@ -77,3 +78,4 @@ class Trace:
     seconds: float
     is_ours: bool = False
     code: int = 0
+    keywords: frozenset[str] = frozenset()

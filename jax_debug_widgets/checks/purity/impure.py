@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import jax
@@ -41,34 +41,39 @@ _WRITING = ("write", "writelines")
 
 
 @contextmanager
-def calls_seen(called: Called) -> Iterator[None]:
-    """Report such calls made inside the context, in this thread; reports nothing if another profiler is active."""
+def calls_seen(called: Called, ran: set[CodeType]) -> Iterator[None]:
+    """Report such calls made inside the context, in this thread, and add to `ran` the code of the user that ran.
+
+    Nothing is reported or added if another profiler is active.
+    """
     if sys.getprofile() is not None:
         yield
         return
-    sys.setprofile(_profile(called))
+    sys.setprofile(_profile(called, ran))
     try:
         yield
     finally:
         sys.setprofile(None)
 
 
-def _profile(called: Called) -> Callable[[FrameType, str, Any], None]:
+def _profile(called: Called, ran: set[CodeType]) -> Callable[[FrameType, str, Any], None]:
     own: dict[str, bool] = {}
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
+        file = frame.f_code.co_filename
+        is_own = own.get(file)
+        if is_own is None:
+            is_own = own[file] = not is_library(file)
+        if is_own and event == "call":
+            ran.add(frame.f_code)
         if event == "c_call":
-            file = frame.f_code.co_filename
-            is_own = own.get(file)
-            if is_own is None:
-                is_own = own[file] = not is_library(file)
             if is_own and (name := _name_of(argument)):
                 called(frame, name)
-        elif event == "call" and frame.f_code.co_filename in _FILES:
+        elif event == "call" and file in _FILES:
             caller = frame.f_back
             if caller is not None and not is_library(caller.f_code.co_filename):
-                called(caller, f"{_FILES[frame.f_code.co_filename]}.{frame.f_code.co_name}")
-        elif event == "call" and frame.f_code.co_filename == logging.__file__:
+                called(caller, f"{_FILES[file]}.{frame.f_code.co_name}")
+        elif event == "call" and file == logging.__file__:
             caller = frame.f_back
             if caller is not None and not is_library(caller.f_code.co_filename) and _is_given_a_tracer(frame):
                 called(caller, f"logging.{frame.f_code.co_name}")

@@ -11,7 +11,7 @@ import jax
 import jax.core
 
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
-from jax_debug_widgets.checks.purity.prints import print_of
+from jax_debug_widgets.checks.purity.prints import arrays_of_library, print_of
 from jax_debug_widgets.checks.purity.reached import Reached, is_state, named
 
 
@@ -61,7 +61,9 @@ def _mark(value: Any) -> Hashable:
     is_fixed = value is UNKNOWN or isinstance(value, ModuleType | type | BuiltinFunctionType)
     if is_fixed or (isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)):
         return kind, id(value)
-    return print_of(value) if is_state(value) else (kind, id(value))
+    if not is_state(value):
+        return kind, id(value)
+    return arrays_of_library(value) or print_of(value)
 
 
 _SIMPLE = frozenset({bool, int, float, complex, str, bytes, type(None)})

@@ -10,7 +10,7 @@ import io
 import itertools
 import operator
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType, GeneratorType
@@ -21,6 +21,7 @@ import jax.core
 import numpy as np
 
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets.checks.purity.classes import methods_of
 from jax_debug_widgets.watch import is_library
 
 _DEEPEST = 4
@@ -142,7 +143,31 @@ def _container(value: Any, kind: str, depth: int) -> Print:
         return Print(
             kind, (id(value), "object"), f"a {kind}", tuple((f".{n}", print_of(v, depth + 1)) for n, v in items)
         )
-    return Print(kind, id(value), f"a {kind}")
+    return Print(kind, id(value), f"a {kind}", _leaves(value))
+
+
+def _leaves(value: Any) -> tuple[tuple[str, Print], ...]:
+    """Return the prints of the arrays in a pytree of a library, such as a layer of flax.nnx or a state of optax."""
+    found = _flat(value, jax.tree_util.tree_leaves_with_path)
+    arrays = ((path, one) for path, one in found[:_MOST_ITEMS] if path and isinstance(one, jax.Array | np.ndarray))
+    return tuple((jax.tree_util.keystr(path), print_of(one)) for path, one in arrays)
+
+
+def arrays_of_library(value: Any) -> tuple[int, ...]:
+    """Return the identities of the arrays in a pytree of a library; empty for other values. It takes less time than a print."""
+    is_plain = isinstance(value, (*_SIMPLE, np.ndarray, jax.Array, dict, list, tuple, set, frozenset, deque))
+    leaves = () if is_plain else _flat(value, jax.tree_util.tree_leaves)
+    arrays = [one for one in leaves if isinstance(one, jax.Array | np.ndarray)]
+    return tuple(map(id, arrays))
+
+
+def _flat(value: Any, flatten: Callable[[Any], list[Any]]) -> list[Any]:
+    if any(True for _ in methods_of(type(value))):
+        return []  # Flattening it might run the user's code.
+    try:
+        return flatten(value)
+    except Exception:  # noqa: BLE001 - a library may raise anything, for instance while it traces.
+        return []
 
 
 def _attributes(value: Any) -> Mapping[str, Any] | None:

@@ -12,10 +12,9 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import jax
-
 from jax_debug_widgets._jax.compat.caching import cached_by_identity
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
+from jax_debug_widgets.checks.purity.classes import brought_by, classes_of, methods_of, parts_of
 from jax_debug_widgets.taps.reads import chains, inside, written
 from jax_debug_widgets.watch import is_library
 
@@ -36,12 +35,12 @@ def reached_by_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, A
 
     A method is found if a function names it. `jit` are the options of `jax.jit`; None without it.
     """
-    classes, functions = _brought_by((args, kwargs))
+    classes, leaves = brought_by((args, kwargs))
     static = static_objects(function, args, kwargs, jit)
     found: Reached = {}
-    todo: list[tuple[Any, int]] = [*((one, 0) for one in functions), (function, 0)]
+    todo: list[tuple[Any, int]] = [*((one, 0) for one in leaves if _is_code(one)), (function, 0)]
     while todo and len(found) < _MOST_FUNCTIONS:
-        _reach(found, todo, static)
+        _reach(found, todo, static, classes)
         todo = [(one, 0) for one in _methods(classes, found) if one not in found]
     return found
 
@@ -49,27 +48,11 @@ def reached_by_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, A
 def _methods(classes: Collection[type], found: Reached) -> Iterator[FunctionType]:
     """Yield the user's methods of classes that the functions name, and those of objects that can be called."""
     named = {"__call__"}.union(*(body.co_names for one in found for body in _bodies(one.__code__)))
-    for owner in dict.fromkeys(parent for one in classes for parent in one.__mro__):
-        for name, method in vars(owner).items():
-            if name in named and isinstance(method, FunctionType) and not is_library(method.__code__.co_filename):
-                yield method
+    for one in classes:
+        yield from (method for name, method in methods_of(one) if name in named)
 
 
-def _brought_by(arguments: Any) -> tuple[set[type], list[Any]]:
-    """Return the classes of the objects in arguments, also those that `equinox.filter_jit` takes apart, and the functions."""
-    leaves, structure = jax.tree_util.tree_flatten(arguments)
-    todo = [structure, *(one for one in leaves if isinstance(one, jax.tree_util.PyTreeDef))]
-    found: set[type] = set()
-    while todo:
-        node = todo.pop()
-        data = node.node_data()
-        if data is not None:
-            found.add(data[0])
-            todo += node.children()
-    return found, [one for one in leaves if _is_code(one)]
-
-
-def _reach(found: Reached, todo: list[tuple[Any, int]], static: Given) -> None:
+def _reach(found: Reached, todo: list[tuple[Any, int]], static: Given, classes: set[type]) -> None:
     while todo and len(found) < _MOST_FUNCTIONS:
         one, depth = todo.pop()
         plain, owner = _plain(one)
@@ -77,10 +60,14 @@ def _reach(found: Reached, todo: list[tuple[Any, int]], static: Given) -> None:
             continue
         if is_library(plain.__code__.co_filename):
             todo += [(held, depth + 1) for held in _held(plain, one)]
+            todo += [(MethodType(method, owner), 0) for _, method in methods_of(type(owner))]
             continue
         own = _bound(one, plain, owner)
         found[plain] = given = own if found else {**static, **own}
-        todo += [(value, 0) for _, value, _ in named(plain, given) if _is_code(value)]
+        values = [value for _, value, _ in named(plain, given)]
+        values += [part for value in values if isinstance(value, list | tuple | dict) for part in parts_of(value)]
+        classes.update(*(classes_of(value) for value in values))
+        todo += [(value, 0) for value in values if _is_code(value)]
         todo += [(value, 0) for value in (plain.__defaults__ or ()) if _is_code(value)]
 
 
@@ -200,20 +187,21 @@ def _is_code(value: Any) -> bool:
 
 
 def _plain(function: Any) -> tuple[FunctionType | None, Any]:
-    """Return the function inside wrappers, and the object to which it is bound."""
+    """Return the function of the user inside wrappers of libraries, and the object to which it is bound."""
+    owner = None
     for _ in range(_DEEPEST):
         if isinstance(function, MethodType):
-            return (
-                (function.__func__, function.__self__) if isinstance(function.__func__, FunctionType) else (None, None)
-            )
-        if isinstance(function, partial):
+            function, owner = function.__func__, function.__self__
+        elif isinstance(function, FunctionType) and not is_library(function.__code__.co_filename):
+            break
+        elif isinstance(function, partial):
             function = function.func
         elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
             function = wrapped
         else:
             break
     if isinstance(function, FunctionType):
-        return function, None
+        return function, owner
     called = inspect.getattr_static(type(function), "__call__", None)
     return (called, function) if isinstance(called, FunctionType) else (None, None)
 

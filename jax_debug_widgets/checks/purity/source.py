@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets.checks.purity.prints import ABSENT, PartChange
 
 _GLOBAL_RANDOM = np.random.rand.__self__
 """The generator from which the functions of np.random draw."""
@@ -72,7 +73,7 @@ def drawing(function: FunctionType) -> ast.Call | None:
     return None
 
 
-def is_memo(function: FunctionType, name: str) -> bool:
+def _is_memo(function: FunctionType, name: str) -> bool:
     """Return whether a function looks something up in the value of a name before it stores it there.
 
     Such a cache gets the same entries at each trace.
@@ -93,6 +94,17 @@ def is_memo(function: FunctionType, name: str) -> bool:
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and _text(node.operand) == name:
             return True
     return False
+
+
+def fills_a_cache(functions: Iterable[FunctionType], name: str, change: PartChange) -> bool:
+    """Return whether a change only fills a cache that is looked up: a table, or an attribute that was None."""
+    before, after = change.before, change.after
+    grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)
+    is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
+    is_first = before is ABSENT or before.text == "None"
+    whole = f"{name}{change.path}"
+    texts = {name, whole, *([whole.rpartition("[")[0]] if whole.endswith("]") else [])}
+    return (is_table or is_first) and any(_is_memo(one, text) for one in functions for text in texts)
 
 
 def frame_at(function: FunctionType, node: ast.AST | None, line: int = 0) -> Frame:

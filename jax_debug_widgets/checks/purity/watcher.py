@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_users
+from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours
+from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets._jax.running.around_traces import LaterCall, SeesCalls
@@ -92,9 +93,10 @@ class PurityWatch:
     def look(self, function: Any, args: Any, kwargs: Any, jit: Any) -> _Look | None:
         """See `TraceObserver`."""
         code = own_code(function)
-        # Among JAX's own functions, only bodies of loops and branches hold a function of the user.
         is_asked = self._wants("purity") or (jit is not None and (self._wants("stale") or self._wants("lists")))
-        if code is None or not (is_asked and (jit is None or is_users(code.co_filename))):
+        if code is None or not is_asked or is_ours(code.co_filename):
+            return None
+        if jit is not None and is_of_jax(code.co_filename):  # Only bodies of loops and branches hold a user's function.
             return None
         functions = reached_by_call(function, args, kwargs, jit)
         if not functions:
@@ -111,7 +113,7 @@ class PurityWatch:
         here.depth += 1
         try:
             if here.depth == 1 and self._wants("purity"):
-                with calls_seen(look.calls):
+                with calls_seen(look.calls, look.ran):
                     yield
             else:
                 yield
@@ -175,7 +177,7 @@ class PurityWatch:
             whole = f"{name}{change.path}"
             find = source.advancing if is_iterator else source.changing
             node = find(function, whole) or find(function, name)
-            if not is_iterator and (is_cleared(change) or _is_memo(look.functions, name, change)):
+            if not is_iterator and (is_cleared(change) or source.fills_a_cache(look.functions, name, change)):
                 continue
             kind = "advanced" if is_iterator else "random" if change.before.kind == "random" else "changed"
             effect = Effect(
@@ -185,7 +187,7 @@ class PurityWatch:
                 is_tracer=change.after.has_tracer(),
             )
             frame = source.frame_at(function, node, line)
-            if node is not None:
+            if node is not None and (not look.ran or function.__code__ in look.ran):
                 told[frame] = Checked("purity", whole, (frame,), effect)
             else:
                 seen.setdefault((change.before.text, change.after.text), (frame, effect))
@@ -208,6 +210,7 @@ class _Look:
         self.before = self.snapshot()
         self._random = random_state()
         self.called: list[Checked] = []
+        self.ran: set[CodeType] = set()
         self.has_effects = False
         self.arguments: Callable[[], Iterable[Checked]] = tuple
 
@@ -287,13 +290,3 @@ def _with_names(
         for function, name, line, one in changes
     )
     return replace(program, changed=tuple(names))
-
-
-def _is_memo(functions: Reached, name: str, change: PartChange) -> bool:
-    """Return whether a change only fills a cache that is looked up: a table, or an attribute that was None."""
-    before, after = change.before, change.after
-    grows = before.kind == after.kind and isinstance(after.key, int) and isinstance(before.key, int)
-    is_table = grows and after.key > before.key and all(part in after.parts for part in before.parts)
-    is_first = before is ABSENT or before.text == "None"
-    whole = f"{name}{change.path}"
-    return (is_table or is_first) and any(source.is_memo(one, text) for one in functions for text in {name, whole})

@@ -46,11 +46,9 @@ def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
 
 def _truth(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Write an operand of `and`, `or` or `not` as a boolean array, because `&` of numbers works on their bits."""
-    is_boolean = isinstance(node, ast.Compare | ast.BoolOp) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
-    )
-    is_call = isinstance(node, ast.Call)  # `jnp.isnan(x)`, `x.any()`
-    return condition(node, names) if is_boolean or is_call else f"{ast.unparse(node)} != 0"
+    is_inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+    is_boolean = isinstance(node, ast.BoolOp) or is_inverted or _is_boolean(node, names)
+    return condition(node, names) if is_boolean else f"{ast.unparse(node)} != 0"
 
 
 def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST | None = None) -> list[str] | None:
@@ -90,14 +88,44 @@ def _rewritten(statement: ast.stmt, names: Mapping[str, Any]) -> Iterator[tuple[
             yield node, chosen
     for node in parts:
         is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        if isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
+        if isinstance(node, ast.BoolOp) and node is getattr(statement, "value", None) and not _is_boolean(node, names):
+            yield node, _operand_of(node, names)
+        elif isinstance(node, ast.BoolOp) or is_not or (isinstance(node, ast.Compare) and _needs_value(node)):
             yield node, condition(node, names)
+    yield from _of_items(parts, names)
+    sizes = [id(size) for node in parts for size in _whole_numbers(node, names)]
     for node in parts:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and not node.keywords
+            and id(node) not in sizes
+        ):
             rewritten = _builtin(node.func.id, node.args, names)
             if rewritten:
                 yield node, rewritten
     yield from _of_numbers(parts, names)
+
+
+def _is_boolean(node: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Return whether an expression is a boolean for sure, or a call, which may be one."""
+    if isinstance(node, ast.BoolOp):
+        return all(_is_boolean(one, names) for one in node.values)
+    if isinstance(node, ast.Compare | ast.Call) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return True
+    value = value_of(node, names)
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+
+
+def _operand_of(node: ast.BoolOp, names: Mapping[str, Any]) -> str:
+    """Write which operand `x or y` is; one that may be None is asked for None, as a default is."""
+    *others, text = map(ast.unparse, node.values)
+    may_be_none = any(value_of(one, names) is None for one in node.values)
+    for other in reversed(others):
+        first, second = (other, text) if isinstance(node.op, ast.Or) else (text, other)
+        chosen = f"{first} if {other} is not None else {second}"
+        text = chosen if may_be_none else f"jnp.where({other} != 0, {first}, {second})"
+    return text
 
 
 def _needs_value(comparison: ast.Compare) -> bool:
@@ -105,8 +133,36 @@ def _needs_value(comparison: ast.Compare) -> bool:
     return len(comparison.ops) > 1 or isinstance(comparison.ops[0], ast.In | ast.NotIn)
 
 
+def _whole_numbers(node: ast.expr, names: Mapping[str, Any]) -> Iterator[ast.expr]:
+    """Yield the `int(...)` in a node that may be sizes or keys: the arguments of a call, and the item of a list."""
+    arguments: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        arguments = [*node.args, *(one.value for one in node.keywords)]
+    elif isinstance(node, ast.Subscript) and isinstance(value_of(node.value, names), list | tuple | dict):
+        arguments = [node.slice]
+    inner = [part for one in arguments for part in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
+    yield from (one for one in inner if isinstance(one, ast.Call) and ast.unparse(one.func) == "int")
+
+
+def _of_items(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
+    """Yield items of lists and dictionaries of numbers: `numbers[i]`, `table[int(i)]`."""
+    for node in parts:
+        match node:
+            case ast.Subscript(value=several, slice=ast.Call(func=ast.Name(id="int"), args=[index])):
+                pass
+            case ast.Subscript(value=several, slice=index) if is_traced(value_of(index, names)):
+                pass
+            case _:
+                continue
+        numbers, text = value_of(several, names), ast.unparse(several)
+        if isinstance(numbers, dict) and [*numbers] == [*range(len(numbers))]:
+            numbers, text = [*numbers.values()], f"list({text}.values())"
+        if isinstance(numbers, list | tuple) and _are_numbers(numbers):
+            yield node, f"jnp.array({text})[{ast.unparse(index)}]"
+
+
 def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield what computes with numbers: `math.exp(x)`, `x.item()`, `numbers[i]` and `functions[i](x)`."""
+    """Yield what computes with numbers: `math.exp(x)`, `x.item()` and `functions[i](x)`."""
     for node in parts:
         match node:
             case ast.Call(func=ast.Name() | ast.Attribute(), keywords=[]):
@@ -122,10 +178,6 @@ def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tup
                 if isinstance(functions, list | tuple) and all(map(callable, functions)):
                     texts = map(ast.unparse, [index, several, *node.args])
                     yield node, f"jax.lax.switch({', '.join(texts)})"
-            case ast.Subscript(value=several, slice=index) if is_traced(value_of(index, names)):
-                numbers = value_of(several, names)
-                if isinstance(numbers, list | tuple) and _are_numbers(numbers):
-                    yield node, f"jnp.array({ast.unparse(several)})[{ast.unparse(index)}]"
 
 
 def _has_base(call: ast.Call) -> bool:
@@ -134,7 +186,9 @@ def _has_base(call: ast.Call) -> bool:
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether these are numbers, or arrays of one shape."""
+    """Return whether these are numbers, or arrays or lists of numbers of one shape."""
+    if values and all(isinstance(one, list | tuple) for one in values):
+        return len({len(one) for one in values}) == 1 and _are_numbers([part for one in values for part in one])
     known = all(isinstance(one, int | float | complex | np.ndarray | np.generic | jax.Array) for one in values)
     return known and len({np.shape(one) for one in values}) == 1
 
@@ -143,12 +197,13 @@ def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> 
     if name in names and getattr(names[name], "__module__", "") != "builtins":
         return ""  # The user has defined a function with this name.
     texts = list(map(ast.unparse, arguments))
-    if name in ("max", "min") and len(arguments) == _PAIR:
-        return f"jnp.{name}imum({', '.join(texts)})"
-    if name in ("max", "min") and len(arguments) > _PAIR:
-        return f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
+    if name in ("max", "min") and len(arguments) >= _PAIR:
+        several = f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
+        return f"jnp.{name}imum({', '.join(texts)})" if len(arguments) == _PAIR else several
     if name in ("max", "min", "sum", "any", "all") and len(arguments) == 1:
         return _reduced(name, arguments[0], names)
+    if name == "sorted" and len(arguments) == 1:
+        return f"jnp.sort({texts[0]})"
     if name in ("float", "int", "bool") and len(arguments) == 1:
         return f"jnp.asarray({texts[0]}).astype({name})"
     return ""

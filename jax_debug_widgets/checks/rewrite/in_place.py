@@ -78,6 +78,25 @@ def without_out(statement: ast.stmt) -> list[str] | None:
     return None
 
 
+def of_frozen(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite an assignment to a field of a frozen object: `e.w = x` -> `e = equinox.tree_at(lambda tree: tree.w, e, x)`."""
+    match statement:
+        case ast.Assign(targets=[ast.Attribute() as target], value=value):
+            pass
+        case ast.AugAssign(target=ast.Attribute() as target, op=operator, value=other):
+            value = ast.BinOp(ast.Attribute(target.value, target.attr, ast.Load()), operator, other)
+        case _:
+            return None
+    whole, owner = ast.unparse(target.value), value_of(target.value, names)
+    copy = _copy_with(owner, whole, target.attr, ast.unparse(value), names)
+    try:
+        lines = [_bound(target.value, copy, names)] if copy else None
+    except _UncertainError:
+        return None
+    is_unknown = bool(lines) and "dataclasses" not in names and copy.startswith("dataclasses.")
+    return ["import dataclasses", *lines] if lines and is_unknown else lines
+
+
 def copied(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
     """Copy the NumPy array that shows the memory of a JAX array before the statement changes it; None if there is none."""
     for node in ast.walk(statement):

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax_debug_widgets.checks.rewrite.choices import can_be_traced
 from jax_debug_widgets.checks.rewrite.expressions import condition
-from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, read_in, state_of, unused
+from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, is_read_first, read_in, state_of, unused
 
 _BOUNDS = 2
 
@@ -61,14 +61,15 @@ def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, 
 
 
 def _state(block: Sequence[ast.stmt], later: Sequence[ast.AST], names: Mapping[str, Any]) -> list[str] | None:
-    """Return the names that a loop carries, sorted.
+    """Return the names that a loop carries, sorted: not those that each step makes anew, for itself.
 
     Returns:
       None if a name read later does not exist before the loop, or has a value that no loop can carry.
     """
-    changed = assigned_in(block)
+    read = read_in(*later)
+    changed = {name for name in assigned_in(block) if name in read or is_read_first(block, name)}
     carried = sorted(name for name in changed if name in names)
-    is_known = not (changed - set(carried)) & read_in(*later)
+    is_known = not (changed - set(carried)) & read
     return carried if is_known and all(can_be_traced(ast.Name(name), names) for name in carried) else None
 
 

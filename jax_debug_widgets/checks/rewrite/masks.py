@@ -139,6 +139,25 @@ def _is_elementwise(index: ast.expr) -> bool:
     return all(isinstance(one, ast.Call) and is_mask(one, {}) for one in calls)
 
 
+_COUNTS = {
+    **dict.fromkeys(("where", "nonzero", "flatnonzero", "argwhere"), "jnp.count_nonzero({x})"),
+    **dict.fromkeys(("unique", "unique_values"), "1 + jnp.count_nonzero(jnp.diff(jnp.sort(jnp.ravel({x}))))"),
+}
+"""Function -> the number of elements of its result, which needs no result of unknown size."""
+
+
+def _counts(node: ast.AST, of: ast.expr) -> bool:
+    """Return whether an expression is the number of elements of a result: `len(x)`, `x.size`, `x[0].size`, `x.shape[0]`."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[one]):
+            pass
+        case ast.Attribute(value=one, attr="size") | ast.Subscript(value=ast.Attribute(value=one, attr="shape")):
+            pass
+        case _:
+            return False
+    return one is of or (isinstance(one, ast.Subscript) and one.value is of)
+
+
 def sized(statement: ast.stmt, failing: ast.AST) -> list[str] | None:
     """Add `size=N`, or the argument of the same meaning, to `jnp.nonzero(x)` and similar calls.
 
@@ -153,6 +172,14 @@ def sized(statement: ast.stmt, failing: ast.AST) -> list[str] | None:
         has_size = any(keyword.arg == size for keyword in node.keywords)
         is_choice = node.func.attr == "where" and len(node.args) > 1
         if size and not has_size and not is_choice:
+            counted = next((one for one in ast.walk(statement) if _counts(one, node)), None)
+            if isinstance(counted, ast.expr):
+                new = (
+                    {counted: _COUNTS[node.func.attr].format(x=ast.unparse(node.args[0]))}
+                    if node.func.attr in _COUNTS
+                    else {}
+                )
+                return ast.unparse(ast.fix_missing_locations(replaced(statement, new))).splitlines() if new else None
             call = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(size, ast.Name("N"))])
             return ast.unparse(ast.fix_missing_locations(replaced(statement, {node: ast.unparse(call)}))).splitlines()
     return None

@@ -43,6 +43,16 @@ def read_in(*nodes: ast.AST) -> set[str]:
     return read
 
 
+def is_read_first(block: Sequence[ast.stmt], name: str) -> bool:
+    """Return whether a block may read a name before it assigns it."""
+    for statement in block:
+        if name in read_in(statement):
+            return True
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and name in assigned_in([statement]):
+            return False
+    return name in assigned_in(block)
+
+
 def unused(name: str, *taken: Container[str]) -> str:
     """Return the name, or with a number behind it, such that none of `taken` has it."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))

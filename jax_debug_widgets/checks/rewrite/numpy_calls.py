@@ -1,21 +1,23 @@
-"""Rewrite what NumPy is to do with traced arrays: `np.sin(x)` -> `jnp.sin(x)`, `table[i]` -> `jnp.asarray(table)[i]`."""
+"""Rewrite what NumPy or SciPy does with traced arrays: `np.sin(x)` -> `jnp.sin(x)`, `table[i]` -> `jnp.asarray(table)[i]`."""
 
 from __future__ import annotations
 
 import ast
 import copy
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.scipy
 import numpy as np
 
 from jax_debug_widgets.checks.namespace import is_traced, value_of
 
 
 def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite all calls of NumPy in a statement, and NumPy arrays that a traced value indexes.
+    """Rewrite all calls of NumPy and SciPy in a statement, and NumPy arrays that a traced value indexes.
 
     Returns:
       None if there are none, or if jax.numpy lacks one of the functions.
@@ -23,6 +25,8 @@ def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | No
     changed = copy.deepcopy(statement)
     for node in ast.walk(changed):
         match node:
+            case ast.Call(func=function) if scipys := _path_in_scipy(function, names):
+                node.func = ast.parse(scipys, mode="eval").body
             case ast.Call(func=function) if numpys := _path(function, names):
                 if _is_in_jax(numpys):
                     node.func = ast.parse(f"jnp.{numpys}", mode="eval").body
@@ -53,8 +57,31 @@ def _path(function: ast.expr, names: Mapping[str, Any]) -> str:
     return f"{inner}.{name}".lstrip(".") if package == "numpy" and name else ""
 
 
-def _is_in_jax(path: str) -> bool:
-    found: Any = jax.numpy
+def _path_in_scipy(node: ast.expr, names: Mapping[str, Any]) -> str:
+    """Return `jax.scipy.special.gammaln` for SciPy's function of this name; empty for other functions."""
+    if path := _of_scipy(value_of(node, names)):
+        return path
+    if isinstance(node, ast.Attribute):  # A method of a distribution, such as `stats.norm.logpdf`.
+        owner = value_of(node.value, names)
+        path = "" if isinstance(owner, types.ModuleType) else _of_scipy(owner)
+        return f"{path}.{node.attr}" if path and _exists(jax, f"{path}.{node.attr}".removeprefix("jax.")) else ""
+    return ""
+
+
+def _of_scipy(value: Any) -> str:
+    for name, module in [*sys.modules.items()] if callable(value) else ():
+        if name.startswith("scipy.") and name.count(".") == 1 and _exists(jax, name):
+            own = next((own for own, one in vars(module).items() if one is value), "")
+            if own and _exists(jax, f"{name}.{own}"):
+                return f"jax.{name}.{own}"
+    return ""
+
+
+def _exists(root: Any, path: str) -> bool:
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found is not None
+        root = getattr(root, name, None)
+    return root is not None
+
+
+def _is_in_jax(path: str) -> bool:
+    return _exists(jax.numpy, path)

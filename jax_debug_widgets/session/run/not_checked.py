@@ -27,7 +27,7 @@ _NEEDS = {
 """Check -> the feature that it needs. The other checks need only the feature of each capture."""
 
 
-_NOTHING_TO_CHECK = "no jitted function of yours that ran has an operation that this check covers"
+_NOTHING_TO_CHECK = "no jitted function of yours that ran to its end has an operation that this check covers"
 
 
 class Checked(Protocol):
@@ -81,7 +81,8 @@ def _why_not_on_device(run: Checked, state: RunState) -> str:
 
 def of_checking(run: Checked, state: RunState) -> Iterator[str]:
     """Yield the note that no program had an operation for a check of compiled programs."""
-    checks = [one for one in run.options.check if one in CHECKERS]
+    found = {one.checked.option for one in run.checked.seen(wait=False)}
+    checks = [one for one in run.options.check if one in CHECKERS and one not in found]
     if checks and state == "done" and not run.checked.calls:
         yield (
             f"Not checked ({', '.join(checks)}): {_NOTHING_TO_CHECK}. "
