@@ -24,7 +24,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import computing_apart
 from jax_debug_widgets._jax.origins.frames import is_ours
-from jax_debug_widgets.breakpoints.console_help import HELP
+from jax_debug_widgets.breakpoints.console_help import AT_BREAKPOINT, AT_STEP
 from jax_debug_widgets.breakpoints.namespace import (
     assigned,
     own_names,
@@ -40,6 +40,10 @@ from jax_debug_widgets.events.function_names import short_function
 _RESUMING: dict[str, Ended] = {
     "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",
     "q": "quit", "quit": "quit", "exit": "quit",
+}  # fmt: skip
+_STEPPING: dict[str, Ended] = {
+    **{word: how for word, how in _RESUMING.items() if how != "all"},
+    "s": "step", "step": "step", "n": "step", "next": "step", "i": "into", "into": "into", "o": "out", "out": "out",
 }  # fmt: skip
 
 _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
@@ -70,8 +74,9 @@ class Console:
             self._later(text, reply)
             return
         word, rest = command[1], (command[2] or "").strip()
-        if word in _RESUMING and not rest:
-            self._stop.resume(_RESUMING[word])
+        resuming = _STEPPING if self._stop.scene.kind == "step" else _RESUMING
+        if word in resuming and not rest:
+            self._stop.resume(resuming[word])
             reply("", False)
         elif word in _MOVING and (word == "lane" or not rest):
             try:
@@ -261,7 +266,7 @@ def _lane(stop: Stop, rest: str) -> str:
 
 
 _MOVING: dict[str, Callable[[Stop, str], str]] = {
-    **dict.fromkeys(("h", "help", "?"), lambda _stop, _rest: HELP),
+    **dict.fromkeys(("h", "help", "?"), lambda stop, _: AT_STEP if stop.scene.kind == "step" else AT_BREAKPOINT),
     **dict.fromkeys(("l", "list"), lambda stop, _: _context(stop, 5)),
     **dict.fromkeys(("w", "bt", "where"), _backtrace),
     **dict.fromkeys(("u", "up"), _up),

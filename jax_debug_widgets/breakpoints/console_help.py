@@ -1,14 +1,22 @@
-"""Define the text of the console's help."""
+"""Define the texts of the console's help."""
 
 from __future__ import annotations
 
-HELP = """h             this help
+_LOOKING = """h             this help
 p EXPR        print the value of an expression; pp EXPR prints it over several lines
 l             list the source around the current line
 w, bt         the frames, the innermost last
 u, d          look at the frame above (the caller), or below
-lane I ...    look at another vmap lane
+"""
+
+_PYTHON = """q             end the program
+Everything else is Python over the variables of the frame; jax, jnp and np are there"""
+
+AT_BREAKPOINT = f"""{_LOOKING}lane I ...    look at another vmap lane
 set EXPR      go on with this value instead of the one given to jdw.breakpoint(x); so does  x = EXPR
 c             continue;  n  to another breakpoint;  a  without any more stops
-q             end the program
-Everything else is Python over the variables of the frame; jax, jnp and np are there, and grad("h") where h has a gradient."""
+{_PYTHON}, and grad("h") where h has a gradient."""
+
+AT_STEP = f"""{_LOOKING}s, n          run this equation;  i  go into its body;  o  run to the end of this body
+c             continue to the end of the program
+{_PYTHON}."""

@@ -274,6 +274,20 @@ describe("the overview", () => {
     vi.useRealTimers();
   });
 
+  it("gives no advice to watch where the cell watches", () => {
+    const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0, watches: true }) }));
+    expect(find("[data-testid=nothing-drawn]").textContent).toBe(
+      "No number yetThe first values come when a compiled function runs.",
+    );
+    vi.useFakeTimers();
+    change(run, goldenBatch("empty", { status: status({ events: 0, watches: true }) }));
+    act(() => {
+      vi.advanceTimersByTime(300);
+    });
+    expect(find("[data-testid=nothing-drawn]").textContent).not.toContain("--watch-all");
+    vi.useRealTimers();
+  });
+
   it("gives no advice to check where checks have found nothing", () => {
     show(goldenBatch("empty", { status: status({ events: 0, checked: "All checks" }) }));
     const words = find("[data-testid=nothing-drawn]").textContent;

@@ -40,6 +40,11 @@ describe("the panel", () => {
     expect(texts(NOTES)).toEqual(["muted: x"]);
   });
 
+  it("writes code in a note as code", () => {
+    show(goldenBatch("small", { status: status({ notes: ["add `--values` to it"] }) }));
+    expect([texts(NOTES), texts(`${NOTES} code`)]).toEqual([["add --values to it"], ["--values"]]);
+  });
+
   it("opens a note and dismisses it, and the focus stays near", () => {
     const notes = ["muted: x", "muted: y"];
     const run = show(goldenBatch("small", { status: status({ notes }) }));
@@ -240,7 +245,7 @@ describe("the life strip", () => {
       "This program was compiled outside a capture: only its breakpoints are recorded.",
     );
     const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
-    expect(find(".empty").textContent).toContain("under %%jaxdebug");
+    expect(find(".empty").textContent).toContain("Under %%jaxdebug");
     change(run, goldenBatch("empty", { status: status({ state: "running" }) }));
     expect(all(".life")).toEqual([]);
     click("[data-testid=state]");
