@@ -1,6 +1,21 @@
-"""Define the texts of the console's help."""
+"""Define the commands of the console that resume the program, and the texts of its help."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.breakpoints.stop import Ended
+
+RESUMING: dict[str, Ended] = {
+    "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",
+    "q": "quit", "quit": "quit", "exit": "quit",
+}  # fmt: skip
+STEPPING: dict[str, Ended] = {
+    **{word: how for word, how in RESUMING.items() if how != "all"},
+    "s": "step", "step": "step", "n": "step", "next": "step", "i": "into", "into": "into", "o": "out", "out": "out",
+}  # fmt: skip
+
 
 _LOOKING = """h             this help
 p EXPR        print the value of an expression; pp EXPR prints it over several lines
