@@ -219,6 +219,8 @@ describe("the life strip", () => {
     const pending = { ...call, ready: null, drained: null, state: "dispatched" };
     const run = show(goldenBatch("small", { status: running, calls: [pending] }));
     expect(all(".stage")).toEqual([]);
+    change(run, goldenBatch("small", { status: { ...running, elapsed: call.started + 0.8 }, calls: [pending] }));
+    expect(all(".stage")).toEqual([]);
     change(run, goldenBatch("small", { status: { ...running, elapsed: call.started + 2 }, calls: [pending] }));
     expect(texts(".stage.now b")).toEqual(["running"]);
     change(run, goldenBatch("small", { calls: [call] }));
