@@ -107,6 +107,7 @@ describe("the overview", () => {
     expect(texts("[data-testid=worst] .latest-text")).toEqual(["key k used twice"]);
     expect(find("[data-testid=worst]").nextElementSibling?.className).toBe("chart-tools");
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["9 operands"]);
+    expect(texts("[data-testid=latest-findings] header")).toEqual(["Other findingsall 2"]);
     expect(all(".severity").map((one) => one.getAttribute("aria-label"))).toEqual(["wrong", "slow"]);
     click("[data-testid=worst] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");

@@ -111,7 +111,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       <div class="latest-both">
         {run.status?.when && <Hits run={run} ui={ui} at={at} />}
         <LastPrints run={run} ui={ui} at={at} />
-        <LatestFindings run={run} ui={ui} findings={(findings ?? []).filter((one) => one !== worst)} />
+        <LatestFindings run={run} ui={ui} findings={findings ?? []} worst={worst} />
       </div>
       <Cost sentences={run.status?.cost ?? ""} />
       <Report run={run} gone={run.gone} />

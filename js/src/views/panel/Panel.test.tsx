@@ -78,6 +78,13 @@ describe("the header", () => {
     expect(find(".header .numbers").textContent).not.toContain("dropped");
   });
 
+  it("counts the hits of breakpoints as the list of them does, not each lane", () => {
+    const { breakpoints } = goldenBatch("paused").status;
+    const batch = goldenBatch("small", { status: status({ breakpoints }) });
+    show({ ...batch, sites: batch.sites.map((site) => ({ ...site, kind: "breakpoint" })) });
+    expect(find(".header .numbers").textContent).toContain("13 breakpoint hits");
+  });
+
   it("asks for the barrier only while effects are pending", () => {
     show(goldenBatch("small"));
     expect(find("[data-testid=barrier]")).toHaveProperty("disabled", true);
