@@ -36,6 +36,16 @@ describe("the overview", () => {
     expect([ui.tab.value, ui.value.value]).toEqual(["source", store.status?.first_nonfinite?.site]);
   });
 
+  it("offers to show all steps again where the charts are zoomed", () => {
+    const { ui } = showTab("overview", goldenBatch("watch"));
+    expect(all("[data-testid=zoom-out]")).toEqual([]);
+    act(() => {
+      ui.zoom.value = [1, 2];
+    });
+    click("[data-testid=zoom-out]");
+    expect([ui.zoom.value, all("[data-testid=zoom-out]").length]).toEqual([null, 0]);
+  });
+
   it("takes a breakpoint for no print and no number", () => {
     const batch = goldenBatch("small");
     const [site] = batch.sites.filter(({ id }) => id === batch.events.site[0]);
