@@ -36,7 +36,7 @@ export function ChartTools({ ui, view }: { ui: UiState; view: keyof UiState["smo
         <span class="number">{smoothing.value.toFixed(2)}</span>
       </label>
       <label class="slider">
-        <span class="muted">x axis</span>
+        <span class="muted">x</span>
         <select
           data-testid="axis"
           title="What the charts are drawn against"
