@@ -143,14 +143,26 @@ def _refuse_misspelled(text: str) -> None:
         )
 
 
-def unmet(conditions: Iterable[StopCondition], sites: Iterable[CallSite]) -> list[str]:
-    """Return a sentence for each condition that could hold at none of the sites, or could never be computed."""
+def unmet(
+    conditions: Iterable[StopCondition],
+    sites: Iterable[CallSite],
+    *,
+    why: Callable[[str], str] = lambda _name: "",
+    watches_all: bool = False,
+) -> list[str]:
+    """Return a sentence for each condition that could hold at none of the sites, or could never be computed.
+
+    Args:
+      conditions: the conditions of the run; `sites` are its sites.
+      why: returns a sentence about why a name has no values, if that is known. `watches_all`: every named value is watched.
+    """
     sites = list(sites)
     known = sorted(set(KINDS).union(*map(names_of, sites)))
     told = [
         f"--break-on {condition.text} could not be computed: {trouble}"
         if (trouble := condition.trouble())
-        else _unmet(condition, sites, known) * (not any(condition.concerns(site) for site in sites))
+        else _unmet(condition, sites, known, why, "" if watches_all else _ADVICE)
+        * (not any(condition.concerns(site) for site in sites))
         for condition in conditions
     ]
     return [sentence for sentence in told if sentence]
@@ -166,7 +178,9 @@ def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
     ]
 
 
-def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]) -> str:
+def _unmet(
+    condition: StopCondition, sites: Sequence[CallSite], known: list[str], why: Callable[[str], str], advice: str
+) -> str:
     text, watched = condition.text, _watched_names(condition, sites)
     if len(watched) > 1 and not condition.was_together():
         names = ", ".join(sorted(watched))
@@ -183,26 +197,38 @@ def _unmet(condition: StopCondition, sites: Sequence[CallSite], known: list[str]
             f"--break-on {text} was never checked: only statistics of {', '.join(large)} are recorded, because they have "
             f"more than {MOST_ELEMENTS} elements. `--values` records the elements."
         )
-    if watched:
-        return ""
+    return "" if watched else _unseen(condition, known, why, advice)
+
+
+def _unseen(condition: StopCondition, known: list[str], why: Callable[[str], str], advice: str) -> str:
+    """Return a sentence about a condition over what nothing prints or watches."""
+    text = condition.text
     if condition.is_place:
-        return (
-            f"--break-on {text} was never checked: no print, callback or watched value is there. `--watch-all` adds every "
-            "named value, `--watch NAMES` some of them."
-        )
-    lacking = f"{_lacking(condition, known)}.{_meant(text, known)}"
+        return f"--break-on {text} was never checked: no print, callback or watched value is there.{advice}"
+    missing = _missing(condition, known)
+    if told := " ".join(filter(None, map(why, missing))):
+        return f"--break-on {text} was never checked: {told}"
     return (
-        f"--break-on {text} was never checked: it sees the values of prints, callbacks and watched names, and {lacking} "
-        "`--watch-all` adds every named value, `--watch NAMES` some of them."
+        f"--break-on {text} was never checked: it sees the values of prints, callbacks and watched names, and "
+        f"{_lacking(condition, missing)}.{_meant(text, known)}{advice}"
     )
 
 
-def _lacking(condition: StopCondition, known: Iterable[str]) -> str:
+_ADVICE = " `--watch-all` adds every named value, `--watch NAMES` some of them."
+
+
+def _missing(condition: StopCondition, known: Iterable[str]) -> list[str]:
+    """Return the names in an expression that no event has."""
+    if not condition.is_expression:
+        return []
+    return sorted(resolved(ast.parse(condition.text, mode="eval"), set(known), WORDS).missing)
+
+
+def _lacking(condition: StopCondition, missing: Sequence[str]) -> str:
     """Return a sentence about the names that no event has, for a condition that was never checked."""
     if not condition.is_expression:
         return "none of these has such a value"
-    tree = ast.parse(condition.text, mode="eval")
-    if missing := sorted(resolved(tree, set(known), WORDS).missing):
+    if missing:
         return f"none of these is called {' or '.join(missing)}"
     return f"no event has all of {', '.join(sorted(condition.names))}"
 

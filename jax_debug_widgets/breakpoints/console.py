@@ -24,7 +24,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import computing_apart
 from jax_debug_widgets._jax.origins.frames import is_ours
-from jax_debug_widgets.breakpoints.console_help import HELP
+from jax_debug_widgets.breakpoints.console_words import AT_BREAKPOINT, AT_STEP, RESUMING, STEPPING
 from jax_debug_widgets.breakpoints.namespace import (
     assigned,
     own_names,
@@ -33,14 +33,9 @@ from jax_debug_widgets.breakpoints.namespace import (
     to_compute_with,
     values_seen_from,
 )
-from jax_debug_widgets.breakpoints.stop import NO_LANES, Ended, Stop
+from jax_debug_widgets.breakpoints.stop import NO_LANES, Stop
 from jax_debug_widgets.breakpoints.summarised import KEEP, NumbersNotKeptError
 from jax_debug_widgets.events.function_names import short_function
-
-_RESUMING: dict[str, Ended] = {
-    "c": "continue", "cont": "continue", "continue": "continue", "n": "next", "next": "next", "a": "all", "all": "all",
-    "q": "quit", "quit": "quit", "exit": "quit",
-}  # fmt: skip
 
 _COMMAND = re.compile(r"\s*([a-z]+|\?)(?:\s+(.*))?$", re.DOTALL)
 _PYTHON = re.compile(r"\s*(=|[-+*/%@&|^<>.,\[(]|if\b|in\b|is\b|and\b|or\b)")
@@ -70,8 +65,9 @@ class Console:
             self._later(text, reply)
             return
         word, rest = command[1], (command[2] or "").strip()
-        if word in _RESUMING and not rest:
-            self._stop.resume(_RESUMING[word])
+        resuming = STEPPING if self._stop.scene.kind == "step" else RESUMING
+        if word in resuming and not rest:
+            self._stop.resume(resuming[word])
             reply("", False)
         elif word in _MOVING and (word == "lane" or not rest):
             try:
@@ -261,7 +257,7 @@ def _lane(stop: Stop, rest: str) -> str:
 
 
 _MOVING: dict[str, Callable[[Stop, str], str]] = {
-    **dict.fromkeys(("h", "help", "?"), lambda _stop, _rest: HELP),
+    **dict.fromkeys(("h", "help", "?"), lambda stop, _: AT_STEP if stop.scene.kind == "step" else AT_BREAKPOINT),
     **dict.fromkeys(("l", "list"), lambda stop, _: _context(stop, 5)),
     **dict.fromkeys(("w", "bt", "where"), _backtrace),
     **dict.fromkeys(("u", "up"), _up),

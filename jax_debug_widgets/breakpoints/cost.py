@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cost_of(tap: Tap, equation: DebugCall) -> str:
-    """Return the cost, `3 values, 4.2 kB: computed in full up to here, and copied to the host each time; …`, without a stop."""
+    """Return the cost, `3 values, 4.2 kB: they are computed before the stop, …`, without a full stop."""
     point = equation.stop
     assert point is not None
     skipped = int(point.conditional)
@@ -22,12 +22,12 @@ def cost_of(tap: Tap, equation: DebugCall) -> str:
     when = "where the condition holds" if point.conditional else "each time"
     values = plural(len(shapes), "value")
     moved = (
-        f"{values}, {in_bytes(size)}: computed in full up to here, and copied to the host {when}"
+        f"{values}, {in_bytes(size)}: they are computed before the stop, and copied to the host {when}"
         if shapes
         else f"calls the host {when}"
     )
     waits = (
-        "; the values that the program continues with come back from there"
+        "; the program goes on with the values that come back"
         if point.tree is not None and point.tree.num_leaves
         else ""
     )
@@ -37,5 +37,5 @@ def cost_of(tap: Tap, equation: DebugCall) -> str:
         devices = f"; on one device of each of {nesting.groups} groups"
     elif nesting.on_each_device and nesting.replicas > 1:
         devices = f"; on each of {nesting.replicas} devices"
-    order = "in order with the other ordered effects" if equation.ordered else "in any order relative to other effects"
+    order = "ordered with other ordered effects" if equation.ordered else "other effects may come before or after it"
     return f"{moved}{waits}{devices}; {order}"

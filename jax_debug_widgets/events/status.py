@@ -116,6 +116,7 @@ class Status:
         compilation.
       checked: the checks that ran and found nothing, `oob, keys` or `All checks`; empty if the user asked for none, or
         there are findings, or the run is not over.
+      watches: whether the user asked to watch values.
     """
 
     state: RunState
@@ -147,3 +148,4 @@ class Status:
     lines: tuple[str, ...] = ()
     apart: tuple[int, float] = (0, 0.0)
     checked: str = ""
+    watches: bool = False

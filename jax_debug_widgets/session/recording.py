@@ -15,6 +15,7 @@ from jax_debug_widgets._jax.running import dispatch
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.session.panel.saving import Saving
 from jax_debug_widgets.session.recorder import recorder_of
+from jax_debug_widgets.session.run.loaded_notes import NUMBA_COMPILES
 from jax_debug_widgets.session.run.report import of_what_was_not_found
 from jax_debug_widgets.session.run.save import file_name
 from jax_debug_widgets.transport import Pump
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 _CANNOT_END = (
     "outside a capture a program that may run on several devices goes on, without any more stops; "
     "under %%jaxdebug it is ended on all of them."
-)
-
-_NUMBA_COMPILES = (
-    "Numba is compiling the functions that read values from compiled programs. This takes some 10 seconds, once for this "
-    "environment; the program starts after that."
 )
 
 _TWINS = (
@@ -199,7 +195,7 @@ class Recording:
     def _tick(self) -> float | None:
         # Asked before collecting, so that the last batch has all firings until the effects have drained.
         over = self.run.is_over()
-        (self.run.note if numba_compiles() else self.run.forget_note)(_NUMBA_COMPILES)
+        (self.run.note if numba_compiles() else self.run.forget_note)(NUMBA_COMPILES)
         if not over and self._can_wait():
             return _UNSEEN_PAUSE_S
         self._session.collect()

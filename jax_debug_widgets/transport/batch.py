@@ -241,6 +241,7 @@ def status_message(status: Status) -> StatusMessage:
         "lines": list(status.lines),
         "apart": list(status.apart),
         "checked": status.checked,
+        "watches": status.watches,
     }
 
 

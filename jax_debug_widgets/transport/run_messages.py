@@ -240,7 +240,7 @@ class StatusMessage(TypedDict):
     the processes of a run of several. `copies`: site -> the site of another process with the same values. `when` is the
     condition under which watched values are recorded. `cost`, one of `notes`, says what watching costs. `checked` are
     the checks that ran and found nothing, in words. `apart` is the number of compiled programs that belong to no call,
-    such as un-jitted operations, and the seconds of compilation.
+    such as un-jitted operations, and the seconds of compilation. `watches`: the user asked to watch values.
     """
 
     state: str
@@ -271,3 +271,4 @@ class StatusMessage(TypedDict):
     lines: list[str]
     apart: list[float]
     checked: str
+    watches: bool

@@ -7,7 +7,7 @@ May know: _jax, taps, events.   Must not know: store, transport, widgets, IPytho
 """
 
 from jax_debug_widgets._jax.origins.libraries import is_library
-from jax_debug_widgets.watch.choosing.notes import not_found, notes_of
+from jax_debug_widgets.watch.choosing.notes import no_values, not_found, notes_of
 from jax_debug_widgets.watch.choosing.price import price
 from jax_debug_widgets.watch.choosing.program_watchers import ProgramWatchers
 from jax_debug_widgets.watch.choosing.select import BY_LANE, Watch
@@ -34,6 +34,7 @@ __all__ = [
     "is_library",
     "named_places",
     "names_of_variables",
+    "no_values",
     "not_found",
     "notes_of",
     "position_of",

@@ -166,9 +166,15 @@ class Snapshot:
 
     @property
     def came(self) -> str:
-        """The number of events in words: `30 prints, 1,200 watched values`."""
+        """The number of events in words: `30 prints, 1,200 watched values`.
+
+        A breakpoint under `vmap` gives an event for each lane, but is one hit.
+        """
         watched = sum(self.counts.get(site.id, 0) for site in self.sites if site.watch)
-        fired = plural_fired(max(0, self.status.events - watched), {site.kind for site in self.sites if not site.watch})
+        kinds = {site.kind for site in self.sites if not site.watch}
+        is_hits = kinds == {"breakpoint"} and self.status.breakpoints
+        hits = sum(one.hits for one in self.status.breakpoints)
+        fired = plural_fired(hits if is_hits else max(0, self.status.events - watched), kinds)
         return f"{fired}, {plural(watched, 'watched value')}" if watched else fired
 
     def count(self, *, ordered: bool) -> int:

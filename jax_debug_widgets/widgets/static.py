@@ -38,9 +38,15 @@ _HYDRATE = """<script>(() => {
   const registry = (window.__jaxDebug ??= { waiting: [] });
   for (const el of document.querySelectorAll('[data-jaxdebug-run="%s"]:not([data-jaxdebug-found])')) {
     el.dataset.jaxdebugFound = "";
+    if (getComputedStyle(el).colorScheme === "normal") {
+      const [red] = getComputedStyle(el.firstElementChild).backgroundColor.match(/\\d+/g) ?? [255];
+      el.style.colorScheme = red < 128 ? "dark" : "light";
+    }
     registry.attach ? registry.attach(el) : registry.waiting.push(el);
   }%s
 })()</script>"""
+"""Hands the panel to the browser's model. In a page without a colour scheme, such as an export, the picture in it would be
+dark where the reader's system is, on whatever the page has as its background."""
 
 
 def static_html(run: str, snapshot: Snapshot, number: int = 0) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+_CAPTION = "text-align:left;font-weight:600;min-width:min(80ch,80vw)"
+"""A long title above a narrow table has room."""
 _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0;white-space:pre-wrap"
 _FONT = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:12px"
 
@@ -38,9 +40,7 @@ class Table:
         headers, rows = self._shown()
         head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in headers)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        caption = (
-            f'<caption style="text-align:left;font-weight:600">{escape(self.title)}</caption>' if self.title else ""
-        )
+        caption = f'<caption style="{_CAPTION}">{escape(self.title)}</caption>' if self.title else ""
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return (
             f'<div style="{_FONT}"><table style="border-collapse:collapse">{caption}'

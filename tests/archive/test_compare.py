@@ -144,7 +144,7 @@ def test_where_runs_part_is_a_table(sweep):
             "abc",
             ["lr 1, seed 0", "lr 1, seed 1", "lr 2"],
         ),
-        ([{"lr": 1.0}, {"lr": 1.0}, {"lr": 2.0}], "aab", ["1, a #1", "1, a #2", "2, b"]),
+        ([{"lr": 1.0}, {"lr": 1.0}, {"lr": 2.0}], "aab", ["1, a #1", "1, a #2", "2"]),
     ],
 )
 def test_a_column_of_a_difference_is_never_called_by_the_name_of_another_run(tmp_path, configs, names, labels):

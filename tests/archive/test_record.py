@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from jax_debug_widgets.archive import tables, writer
 from jax_debug_widgets.archive.reader import read_run
 from jax_debug_widgets.session import recorder
 from jax_debug_widgets.session.run.call_rows import CallRows
+from jax_debug_widgets.session.run.loaded_notes import NUMBA_COMPILES
 from jax_debug_widgets.session.termination import TERMINATION
 from jax_debug_widgets.store import Budget
 from tests.archive.programs import assert_same_events, everything
@@ -433,3 +435,16 @@ def test_what_came_faster_than_memory_holds_is_told_by_the_file(tmp_path, monkey
     loaded = jdw.load(tmp_path / "run.jdw")
     lost = 40 - len(loaded.events)
     assert lost > 0 and any(f"{lost} events came faster than memory holds" in note for note in loaded.notes)
+
+
+def test_a_process_that_was_killed_while_numba_compiled_no_longer_says_that_it_does(tmp_path):
+    with jdw.capture(record=tmp_path / "run.jdw"):
+        jax.jit(lambda x: jax.debug.print("{x}", x=x))(1.0)
+    state = tmp_path / "run.jdw" / "p00000" / "state.json"
+    told = json.loads(state.read_text()) | {"is_over": False}
+    told["status"]["notes"] = ["it was noted", NUMBA_COMPILES]
+    state.write_text(json.dumps(told))
+    about = state.parent / "process.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"pid": 2**22 + 1}))  # There is no such process.
+    notes = jdw.load(tmp_path / "run.jdw").notes
+    assert "it was noted" in notes and NUMBA_COMPILES not in notes

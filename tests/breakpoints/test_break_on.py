@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import jax
@@ -65,6 +66,24 @@ def test_where_only_a_gradient_is_watched_its_name_is_told():
         jax.jit(jax.grad(scaled))(2.0)
     (note,) = (note for note in run.notes if "was never checked" in note)
     assert "Its gradient is called grad.h." in note
+
+
+def test_a_name_without_values_is_explained_where_everything_is_watched():
+    @jax.jit
+    def step(x):
+        y = x * 2
+        norm = jnp.linalg.norm(y)  # noqa: F841 - JAX removes what no result needs
+        return y
+
+    with jdw.capture(watch=True, break_on="norm > 3") as run:
+        step(jnp.ones(3))
+    (note,) = (note for note in run.notes if "was never checked" in note)
+    line = inspect.getsourcelines(step.__wrapped__)[1] + 3
+    assert note.startswith(f"--break-on norm > 3 was never checked: 'norm' (line {line}) has no values: no operation")
+    with jdw.capture(watch=True, break_on="nosuch > 3") as run:
+        step(jnp.ones(3))
+    (note,) = (note for note in run.notes if "was never checked" in note)
+    assert note.endswith("none of these is called nosuch.")
 
 
 def test_what_the_device_has_looked_at_had_something_to_look_at():

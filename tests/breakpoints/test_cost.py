@@ -26,9 +26,9 @@ def always(x):
 
 
 FACTORS = jnp.array([1.0, 2.0, jnp.inf, 1.0])
-TO_HOST = "computed in full up to here, and copied to the host"
-BACK = "the values that the program continues with come back from there"
-UNORDERED = "in any order relative to other effects"
+TO_HOST = "they are computed before the stop, and copied to the host"
+BACK = "the program goes on with the values that come back"
+UNORDERED = "other effects may come before or after it"
 COSTS = [
     (
         (jax.jit(scaled), jnp.ones(5), FACTORS),

@@ -166,6 +166,11 @@ def test_a_user_steps_through_it(page):
         stop = go(stop, "out")
         assert len(stop["frames"]) == 1 and stop["frames"][0]["line"] == first + 3
         stop = go(stop, "line", line=first + 3)
+        assert "go into its body" in page.say(stop, "help") and "another breakpoint" not in page.say(stop, "help")
+        before = stop["id"]
+        page.say(stop, "n")
+        stop = page.stop()
+        assert stop["id"] != before
         page.go_on(stop)
 
     with jdw.capture() as page.run:

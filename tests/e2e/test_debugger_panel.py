@@ -65,7 +65,7 @@ def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
     panel.get_by_label("Run to line 3").wait_for()
     assert violations(harness.page) == []
     panel.locator("[data-resume=continue]").click()
-    panel.get_by_text("Running … Here it stopped last.").wait_for()
+    panel.get_by_text("Running … This was the last stop.").wait_for()
     assert violations(harness.page) == []
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stands=true]").wait_for()
@@ -107,7 +107,7 @@ def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
     panel.get_by_test_id("console").get_by_text("model.py:25 loss_fn").wait_for()
     harness.page.keyboard.press("Escape")
     harness.page.keyboard.press("c")
-    panel.get_by_text("Running … Here it stopped last.").wait_for()
+    panel.get_by_text("Running … This was the last stop.").wait_for()
     harness.page.evaluate("kernel.debugger.halt('step')")
     panel.get_by_test_id("reason").get_by_text("About to run sin").wait_for()
     harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")

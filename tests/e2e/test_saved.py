@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from nbconvert import HTMLExporter
 from playwright.sync_api import expect
 
 from tests.e2e.browser import Theme
@@ -148,3 +149,23 @@ def test_what_is_saved_reads_well_in_any_theme_and_width(lab, lab_page):
             # The text in the picture stays readable: a narrow output scrolls it.
             assert (saved.locator("img").bounding_box() or {})["width"] >= 520
     lab_page.set_theme("Light")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_exported_picture_has_the_colours_of_its_page_not_of_the_system(lab, lab_page, tmp_path, theme):
+    notebook = lab_page.open_notebook(lab.write_notebook("exported.ipynb", SETUP, WRONG))
+    for index in (0, 1):
+        notebook.run_cell(index)
+    wait_until_stored(lab_page, notebook, ">Done<")
+    notebook.save()
+    html, _ = HTMLExporter(theme=theme).from_filename(str(lab.notebooks / "exported.ipynb"))
+    # Only the output, with the page's colours: the exporter's page would load MathJax from elsewhere.
+    (output,) = re.findall(r"<div data-jaxdebug-run.*?</script>", html, flags=re.DOTALL)
+    colour = "#fff" if theme == "light" else "#111"
+    (tmp_path / "page.html").write_text(f"<body style='--jp-layout-color1: {colour}'>{output}")
+    page = lab_page.page.context.new_page()
+    for system in ("light", "dark"):
+        page.emulate_media(color_scheme=system)
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.locator("img").evaluate("img => getComputedStyle(img).colorScheme") == theme
+    page.close()

@@ -232,6 +232,10 @@ def test_a_spike_of_a_long_run_is_among_the_few_points_that_are_sent():
         ([{"watch": "h"}, {}], ["--watch h", "capture"]),
         ([{}, {}], ["capture #1", "capture #2"]),
         ([{"config": {"a": 1, "b": 2}}, {"config": {"a": 2}}], ["a 1, b 2", "a 2, b -"]),
+        (
+            [{"config": {"lr": 1}, "name": "a"}, {"config": {"lr": 2}}, {}, {"watch": "h"}],
+            ["1", "2", "-", "-, --watch h"],
+        ),
         ([{"config": {"seed": 1}, "name": "x"}, {"config": {"seed": 2}, "name": "x"}], ["x"]),
     ],
 )

@@ -76,6 +76,24 @@ def in_scan(x, y):
     return lax.scan(body, y, x)[1]
 
 
+def by_exponents(x, y):
+    logits = x * 30.0
+    h = jnp.exp(logits) / jnp.exp(logits).sum()
+    return h + y
+
+
+def by_small_exponents(x, y):
+    d = y - 7.0
+    h = jnp.exp(d) / d
+    return h + x
+
+
+def by_half_exponents(x, y):
+    halves = (x * 3.0).astype(jnp.float16)
+    h = jnp.exp(halves)
+    return h.astype(y.dtype) + y
+
+
 def given(x, y):
     def inner(e, f):
         h = f / e
@@ -106,6 +124,9 @@ def lanes(x, y):
         (assigned_to_a_number, "`y` is 7."),
         (unrolled, ""),
         (in_scan, "`d` is 0."),
+        (by_exponents, "`logits` is from 30 to 150 (`exp` of more than 88.72 is infinite in float32)."),
+        (by_small_exponents, "`d` is 0."),
+        (by_half_exponents, "`halves` is from 3 to 15 (`exp` of more than 11.09 is infinite in float16)."),
         (given, ""),
         (lanes, ""),
     ],

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from jax_debug_widgets.events import Barrier, Watched
+from jax_debug_widgets.events import Barrier, Breakpoint, Watched
 from jax_debug_widgets.widgets import Course, PrintLine, summary
 from tests.widgets.conftest import CALL, SITE
 
@@ -36,6 +36,12 @@ def test_what_fired_is_called_by_the_kinds_of_its_sites(snapshot):
     assert " — done after 2.50 s, 3 breakpoint hits, 2 watched values, all" in summary(
         snapshot(sites=sites, events=5, counts={2: 2})
     )
+
+
+def test_the_lanes_of_a_breakpoint_are_one_hit(snapshot):
+    point = Breakpoint(1, "v", "train.py:41", "", enabled=True, skip=0, hits=2)
+    at_six_lanes = snapshot(sites=[dataclasses.replace(SITE, kind="breakpoint")], events=12, breakpoints=(point,))
+    assert " — done after 2.50 s, 2 breakpoint hits, all" in summary(at_six_lanes)
 
 
 def test_the_calls_of_a_loop_are_one_line(snapshot):

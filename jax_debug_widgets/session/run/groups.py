@@ -45,7 +45,8 @@ class Path:
     @property
     def title(self) -> str:
         """The name of its line in a chart. A number alone, `[0]`, stands with its tree."""
-        return self.group or (f"{self.root}{self.leaf}" if self.leaf.startswith("[") else self.leaf) or self.root
+        own = self.group or self.leaf
+        return f"{self.root}{own}" if own.startswith("[") else own or self.root
 
 
 def path_of(name: str) -> Path | None:

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from jax_debug_widgets.archive.reader import SavedRun
 
 
+NUMBA_COMPILES = (
+    "Numba is compiling the functions that read values from compiled programs. This takes some 10 seconds, once for this "
+    "environment; the program starts after that."
+)
+"""A note about what goes on at the moment. In the file of a process that was killed meanwhile it says nothing."""
+
+
 def notes_of(
     saved: SavedRun, said: Iterable[str], *, goes_on: bool, lost: str, followed: float | None
 ) -> Iterator[str]:
@@ -25,7 +32,7 @@ def notes_of(
       followed: when its file was last seen to change, in seconds since the epoch; None for a run that is not followed.
     """
     about, state = saved.about, saved.state
-    yield from said
+    yield from (note for note in said if goes_on or note != NUMBA_COMPILES)
     yield from saved.problems
     if left_out := saved.left_out:
         yield (

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
 from jax_debug_widgets.session.run.gradients import gradients_of
@@ -22,6 +23,8 @@ _NEAR = 2048
 """How many events are looked at on each side of the NaN, because those of one step come in no order."""
 
 _MOST = 4
+
+_WITH_INFINITY = ("bfloat16", "float16", "float32", "float64")
 
 
 def operands_of(run: Counted, event: Event, position: int) -> str:
@@ -45,7 +48,8 @@ def operands_of(run: Counted, event: Event, position: int) -> str:
     else:
         named = ((name, _read_at(sites, site, name)) for name in _names_in(site.source))
         read = [(name, one) for name, one in named if one is not None and not _is_assigned_after(run, name, one, site)]
-    told = (_words(name, _beside(run, one, event, position)) for name, one in read)
+    exponents = _exponents_in(site.source) if watch.role == "value" else ()
+    told = (_words(name, _beside(run, one, event, position), is_exponent=name in exponents) for name, one in read)
     return ", ".join(list(filter(None, told))[:_MOST])
 
 
@@ -55,14 +59,24 @@ def _times(sites: Sequence[CallSite], site: CallSite) -> int:
     return len({one.id for one in sites if (one.file, one.line, one.label, one.phase) == key})
 
 
-def _names_in(text: str) -> list[str]:
-    """Return the variables, items and attributes that a line reads, as they are written there."""
+def _parts_of(text: str) -> list[ast.AST]:
+    """Return the nodes of a line of Python; empty if it is not complete."""
     try:
-        tree = ast.parse(textwrap.dedent(text).strip().removesuffix(":"))
+        return list(ast.walk(ast.parse(textwrap.dedent(text).strip().removesuffix(":"))))
     except (SyntaxError, ValueError):
         return []
+
+
+def _exponents_in(text: str) -> set[str]:
+    """Return the arguments of the calls of `exp` in a line, as they are written there."""
+    calls = [one for one in _parts_of(text) if isinstance(one, ast.Call) and len(one.args) == 1]
+    return {ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).rpartition(".")[2] == "exp"}
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the variables, items and attributes that a line reads, as they are written there."""
     parts = (ast.Name, ast.Attribute, ast.Subscript)
-    found = [one for one in ast.walk(tree) if isinstance(one, parts) and isinstance(one.ctx, ast.Load)]
+    found = [one for one in _parts_of(text) if isinstance(one, parts) and isinstance(one.ctx, ast.Load)]
     found.sort(key=lambda one: (one.lineno, one.col_offset))
     return list(dict.fromkeys(map(ast.unparse, found)))
 
@@ -112,18 +126,31 @@ def _moment(event: Event) -> tuple[Any, ...]:
     return event.call, event.step, event.device, event.site.process
 
 
-def _words(name: str, event: Event | None) -> str:
-    """Write a value: its number, or the range of its elements and how many are zero. Empty if it is not finite."""
+def _words(name: str, event: Event | None, *, is_exponent: bool) -> str:
+    """Write a value: its number, or the range of its elements and how many are zero. Empty if it is not finite.
+
+    If `exp` of it is infinite, say so.
+    """
     named = dict(zip(event.site.values, event.values, strict=False)) if event is not None else {}
     if "value" in named and np.ndim(named["value"]) == 0:
         number = np.asarray(named["value"])
-        return f"`{name}` is {_short(number)}" if _is_finite(number) else ""
+        return f"`{name}` is {_short(number)}{_infinite(event, number) * is_exponent}" if _is_finite(number) else ""
     if not {"min", "max"} <= named.keys() or any(named.get(kind, 0) for kind in ("nan", "posinf", "neginf")):
         return ""
     zeros = int(named.get("zeros", 0))
     least, greatest = (_short(np.asarray(named[kind])) for kind in ("min", "max"))
     spread = f"is {least}" if least == greatest else f"is from {least} to {greatest}"
-    return f"`{name}` {spread}" + (f" ({zeros} zero)" if zeros and least != greatest else "")
+    infinite = _infinite(event, np.asarray(named["max"])) * is_exponent
+    return f"`{name}` {spread}" + (f" ({zeros} zero)" if zeros and least != greatest else "") + infinite
+
+
+def _infinite(event: Event | None, number: np.ndarray) -> str:
+    """Say from which number on `exp` is infinite in the dtype of a watched value; empty if this number is smaller."""
+    watch = event.site.watch if event is not None else None
+    if watch is None or watch.dtype not in _WITH_INFINITY:
+        return ""
+    most = float(np.log(float(ml_dtypes.finfo(watch.dtype).max)))
+    return f" (`exp` of more than {most:.4g} is infinite in {watch.dtype})" if number > most else ""
 
 
 def _is_finite(number: np.ndarray) -> bool:

@@ -23,7 +23,7 @@ from jax_debug_widgets.session.run.not_checked import of_checking, quiet_checks
 from jax_debug_widgets.session.run.ports import RunPorts, Values, WithSources
 from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
-from jax_debug_widgets.watch import not_found, notes_of, price
+from jax_debug_widgets.watch import no_values, not_found, notes_of, price
 
 if TYPE_CHECKING:
     from collections import deque
@@ -182,6 +182,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
         checked="" if found or state != "done" else quiet_checks(run, state, ports.muted_checks()),
         apart=run.call_log.compiled_apart(),
         when=run.options.watch.when if run.options.watch else "",
+        watches=run.options.watch is not None,
         resumed=max(0, run.policy.resumed_ns - run.life.origin_ns) * 1e-9,
         **ports.debugging_status(run),
     )
@@ -190,7 +191,7 @@ def status(run: Reported, ports: RunPorts) -> Status:
 def _of_conditions(run: Reported, state: RunState, added: Sequence[str]) -> list[str]:
     """Return notes about conditions of `--break-on` that see too little; at the end, about those that were never checked."""
     if state == "done":
-        return unmet(run.policy.conditions, run.store.sites())
+        return _unmet(run)
     return [] if run.options.watch or added else unwatched(run.policy.conditions)
 
 
@@ -201,7 +202,13 @@ def of_what_was_not_found(run: Reported) -> Iterator[str]:
         return
     if watch is not None and seen is not None and all(map(features.available, (features.WATCH, features.CALLS))):
         yield from not_found(seen, watch, run.watched)
-    yield from unmet(run.policy.conditions, run.store.sites())
+    yield from _unmet(run)
+
+
+def _unmet(run: Reported) -> list[str]:
+    watches_all = run.options.watch is not None and run.options.watch.everything
+    why = partial(no_values, run.watch_seen())
+    return unmet(run.policy.conditions, run.store.sites(), why=why, watches_all=watches_all)
 
 
 def _of_failure(run: Reported) -> Iterator[str]:

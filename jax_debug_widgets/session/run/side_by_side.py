@@ -53,7 +53,10 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
             break
         if len(set(way)) > 1:
             by = ""
-            labels = [", ".join(filter(None, both)) for both in zip(labels, way, strict=True)]
+            labels = [
+                ", ".join(filter(None, (label, told))) if labels.count(label) > 1 else label
+                for label, told in zip(labels, way, strict=True)
+            ]
     labels = [label or _called(run) or run.title for label, run in zip(labels, firsts, strict=True)]
     labels = [
         label if labels.count(label) == 1 else f"{label} #{labels[: place + 1].count(label)}"

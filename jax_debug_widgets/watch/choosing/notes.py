@@ -81,15 +81,20 @@ def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite])
         return found is None or is_elsewhere
 
     missing = [name for name in watch.names if is_missing(name)] if not seen.failures else []
-    told = {name: why for name in missing if (why := _why_without_values(seen, name))}
+    told = {name: why for name in missing if (why := no_values(seen, name))}
     return [
         *unmatched([name for name in missing if name not in told], seen.names, seen.scopes, seen.primitives),
         *told.values(),
     ]
 
 
-def _why_without_values(seen: CompiledPrograms, name: str) -> str:
-    """Return the cached result of `why_unwatched.without_values`: notes are requested while programs run."""
+def no_values(seen: CompiledPrograms | None, name: str) -> str:
+    """Return a sentence about why a name has no values; empty if that is not known, or nothing is watched.
+
+    The result of `why_unwatched.without_values` is cached: notes are requested while programs run.
+    """
+    if seen is None:
+        return ""
     key = name, len(seen.functions) + len(seen.places) + len(seen.keys)
     if key not in seen.reasons:
         seen.reasons[key] = without_values(name, seen) or in_library(name, seen)

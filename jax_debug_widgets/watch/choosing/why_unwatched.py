@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOT_WATCHED = "not watched: name it with --watch, or use --watch-all"
 NOT_BY_THIS_NAME = "not watched by this name"
-NOT_COMPILED = "its function has not been traced for a compiled program here"
+NOT_COMPILED = "its function is not part of a compiled program"
 UNJITTED = "computed outside any function, where nothing is compiled"
 WHILE_TRACING = "known while tracing: no array operation computes it"
 IS_KEY = "a PRNG key: there are no numbers in it"

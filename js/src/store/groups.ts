@@ -41,7 +41,8 @@ export function pathOf(name: string): Path | null {
 
 /** Returns the label of its line in a chart. A bare index such as `[0]` is prefixed with the name of its tree. */
 export function titleOf({ root, group, leaf }: Path): string {
-  return group || (leaf.startsWith("[") ? root + leaf : leaf) || root;
+  const own = group || leaf;
+  return own.startsWith("[") ? root + own : own || root;
 }
 
 /** Guesses what a pytree holds from its name; "" if the name does not tell. */

@@ -45,8 +45,11 @@ export function apartInWords([programs, took]: StatusMessage["apart"]): string {
   return `JAX compiles operations outside jit: ${count(programs)} so far, in ${seconds(took)}.`;
 }
 
-/** A wait of more than this many seconds is worth a look. */
-const LONG = 0.25;
+/**
+ * A wait of more than this many seconds is worth a look. With less, the strip would come and go where the kernel's news
+ * are late, and move the view.
+ */
+const LONG = 1;
 /** A call that takes this many times as long as usual is slow. */
 const SLOW = 5;
 

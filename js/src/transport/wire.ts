@@ -300,6 +300,8 @@ export interface StatusMessage {
   apart: readonly [number, number];
   /** The checks that ran and found nothing: `oob, keys`. Empty if none ran, or if one found something. */
   checked: string;
+  /** Whether the cell asks to watch values. */
+  watches: boolean;
 }
 
 export interface BatchHeader {

@@ -64,6 +64,11 @@ describe("the calls", () => {
 
   it("say why they are empty", () => {
     showTab("calls", goldenBatch("empty"));
-    expect(find(".empty").textContent).toContain("No call in this run");
+    expect(find(".empty").textContent).toContain("No call was recordedCalls that are written in the cell itself");
+    showTab("calls", goldenBatch("empty", { status: status({ state: "running" }) }));
+    expect(find(".empty").textContent).toContain("No call recorded yet");
+    const { barrier } = status({});
+    showTab("timeline", goldenBatch("empty", { status: status({ barrier: { ...barrier, waits: [] } }) }));
+    expect(find(".empty").textContent).toContain("No call was recorded");
   });
 });

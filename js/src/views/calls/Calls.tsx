@@ -7,6 +7,7 @@ import { arrival, failed, lasted, launched, runStart } from "../../store/life";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import type { CallMessage, StatusMessage } from "../../transport/wire";
+import { NoCalls } from "./NoCalls";
 
 const COLUMNS = ["call", "function", "state", "trace", "lower", "compile", "ran", "effects", "prints, values"];
 const TITLES: Readonly<Record<string, string>> = {
@@ -27,21 +28,7 @@ export function Calls({ run, ui, status }: Props) {
   run.watch();
   const calls = [...run.calls.values()].reverse();
   if (calls.length === 0) {
-    return (
-      <div class="empty">
-        <strong>
-          {!status.captured
-            ? "Calls outside a capture are not recorded"
-            : status.state === "running"
-              ? "No call yet"
-              : "No call in this run"}
-        </strong>
-        <span>
-          Each call of a compiled function {status.captured ? "is listed here" : "under %%jaxdebug is listed"}, with the
-          time it took to trace, compile and run.
-        </span>
-      </div>
-    );
+    return <NoCalls status={status} />;
   }
   const shown = ui.call.value ?? calls[0]?.id;
   const listed = calls.slice(0, MOST_ROWS);

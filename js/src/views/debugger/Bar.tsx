@@ -68,7 +68,7 @@ export function Bar({ run, ui, stop, stands }: Props) {
 
 function stateAfter(run: RunStore): string {
   if (run.gone) return "The kernel is gone, and with it the stopped program. Run the cell again.";
-  return `${run.active ? "Running …" : `${meanwhile(run)}.`} Here it stopped last.`;
+  return `${run.active ? "Running …" : `${meanwhile(run)}.`} This was the last stop.`;
 }
 
 function factsOf({ name, phase, step, device, thread, hits, frames, kind }: StopBody): string[] {

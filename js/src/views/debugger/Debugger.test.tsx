@@ -70,7 +70,7 @@ describe("a stop", () => {
     press(".debugger", key);
     expect(run.debugged).toEqual([{ type: "resume", stop: 3, how }]);
     draw(run);
-    expect(label("[data-testid=reason]")).toBe("Running … Here it stopped last.");
+    expect(label("[data-testid=reason]")).toBe("Running … This was the last stop.");
     expect(all("[data-resume]:enabled")).toHaveLength(0);
     press(".debugger", key);
     expect(run.debugged).toHaveLength(1);
@@ -94,9 +94,9 @@ describe("a stop", () => {
     expect(all(".tab-alert")).toHaveLength(0);
     expect(isDisabled("[data-testid=prompt]")).toBe(true);
     change(run, goldenBatch("paused", { status: status({ state: "done" }) }));
-    expect(label("[data-testid=reason]")).toBe("The run is over. Here it stopped last.");
+    expect(label("[data-testid=reason]")).toBe("The run is over. This was the last stop.");
     change(run, goldenBatch("paused", { status: status({ state: "stopped" }) }));
-    expect(label("[data-testid=reason]")).toBe("The program was ended. Here it stopped last.");
+    expect(label("[data-testid=reason]")).toBe("The program was ended. This was the last stop.");
     expect((find("[data-testid=prompt]") as HTMLTextAreaElement).placeholder).toBe("The program was ended");
     click("[aria-label='Close the stop']");
     expect(all(".debugger, .console")).toHaveLength(0);

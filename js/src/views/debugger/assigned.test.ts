@@ -33,3 +33,25 @@ it.each(["f(a=1)", "if a == b:", "x.a = 1", "x[a] = 1", "a += 1 if b else 2", "r
 it("only before the current line", () => {
   expect(beside(["a = 1", "b = 2", "c = 3"], 2)).toEqual({ 1: "a = A" });
 });
+
+it("only in the function of the current line", () => {
+  const source = [
+    "def other(b):",
+    "    a = 1",
+    "b = 2",
+    "def f(",
+    "    x,",
+    "):",
+    "    a = x",
+    "    def g(",
+    "        x,",
+    "    ):",
+    "        b = x",
+    "    for _ in x:",
+    "        c = a",
+    "        return g(c)",
+  ];
+  expect(beside(source, 14)).toEqual({ 7: "a = A", 13: "c = float32[3]" });
+  expect(beside(source, 11)).toEqual({});
+  expect(beside(source, 4)).toEqual({ 3: "b = B" });
+});

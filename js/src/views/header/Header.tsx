@@ -23,7 +23,7 @@ export function Header({ run, ui, status }: Props & { ui: UiState }) {
   run.watch();
   const { name, words } = stateOf(run, status);
   const dropped = status.dropped > 0 && `${count(status.dropped)} dropped`;
-  const [amounts, end] = [amountsOf(run), endOf(run, status)];
+  const [amounts, end] = [amountsOf(run, status), endOf(run, status)];
   return (
     <header class={run.over ? "header over" : "header"}>
       <button
@@ -92,11 +92,14 @@ function lastTime(run: RunStore, { started }: StatusMessage): string {
   return at.toLocaleTimeString([], { hour12: false });
 }
 
-/** Says how much has arrived, and how fast. */
-function amountsOf(run: RunStore): string {
+/** Says how much has arrived, and how fast. A breakpoint under `vmap` gives an event for each lane, but is one hit. */
+function amountsOf(run: RunStore, { breakpoints }: StatusMessage): string {
   const { received } = run.watched;
+  const kinds = new Set(firedKinds(run));
+  const isHits = kinds.size === 1 && kinds.has("breakpoint") && breakpoints.length > 0;
+  const fired = isHits ? breakpoints.reduce((sum, { hits }) => sum + hits, 0) : run.next - received;
   return [
-    pluralFired(run.next - received, firedKinds(run)),
+    pluralFired(fired, kinds),
     received > 0 && plural(received, "watched value"),
     run.active && !run.gone && rate(run.rate),
   ]

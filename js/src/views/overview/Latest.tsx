@@ -92,16 +92,18 @@ export function wrongOf(findings: readonly FindingMessage[]): FindingMessage | u
   return worst && worst.severity < SLOW ? worst : undefined;
 }
 
-export function LatestFindings({ run, ui, findings }: FindingsProps) {
-  if (findings.length === 0) return null;
+/** The first findings, without the worst, which is above the charts. */
+export function LatestFindings({ run, ui, findings, worst }: FindingsProps & { worst: FindingMessage | undefined }) {
+  const listed = findings.filter((one) => one !== worst);
+  if (listed.length === 0) return null;
   return (
     <section class="latest" data-testid="latest-findings" aria-label="Findings">
       <header>
-        <b>Findings</b>
+        <b>{worst ? "Other findings" : "Findings"}</b>
         <span class="grow" />
         <AllFindings ui={ui} findings={findings} />
       </header>
-      {findings.slice(0, FINDINGS).map((finding, i) => (
+      {listed.slice(0, FINDINGS).map((finding, i) => (
         <Row key={i} run={run} ui={ui} finding={finding} />
       ))}
     </section>

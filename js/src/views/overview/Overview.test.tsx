@@ -36,6 +36,16 @@ describe("the overview", () => {
     expect([ui.tab.value, ui.value.value]).toEqual(["source", store.status?.first_nonfinite?.site]);
   });
 
+  it("offers to show all steps again where the charts are zoomed", () => {
+    const { ui } = showTab("overview", goldenBatch("watch"));
+    expect(all("[data-testid=zoom-out]")).toEqual([]);
+    act(() => {
+      ui.zoom.value = [1, 2];
+    });
+    click("[data-testid=zoom-out]");
+    expect([ui.zoom.value, all("[data-testid=zoom-out]").length]).toEqual([null, 0]);
+  });
+
   it("takes a breakpoint for no print and no number", () => {
     const batch = goldenBatch("small");
     const [site] = batch.sites.filter(({ id }) => id === batch.events.site[0]);
@@ -107,6 +117,7 @@ describe("the overview", () => {
     expect(texts("[data-testid=worst] .latest-text")).toEqual(["key k used twice"]);
     expect(find("[data-testid=worst]").nextElementSibling?.className).toBe("chart-tools");
     expect(texts("[data-testid=latest-findings] .latest-text")).toEqual(["9 operands"]);
+    expect(texts("[data-testid=latest-findings] header")).toEqual(["Other findingsall 2"]);
     expect(all(".severity").map((one) => one.getAttribute("aria-label"))).toEqual(["wrong", "slow"]);
     click("[data-testid=worst] .latest-row");
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
@@ -271,6 +282,20 @@ describe("the overview", () => {
       vi.advanceTimersByTime(300);
     });
     expect(find("[data-testid=nothing-drawn] strong").textContent).toBe("No number to draw");
+    vi.useRealTimers();
+  });
+
+  it("gives no advice to watch where the cell watches", () => {
+    const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0, watches: true }) }));
+    expect(find("[data-testid=nothing-drawn]").textContent).toBe(
+      "No number yetThe first values come when a compiled function runs.",
+    );
+    vi.useFakeTimers();
+    change(run, goldenBatch("empty", { status: status({ events: 0, watches: true }) }));
+    act(() => {
+      vi.advanceTimersByTime(300);
+    });
+    expect(find("[data-testid=nothing-drawn]").textContent).not.toContain("--watch-all");
     vi.useRealTimers();
   });
 

@@ -82,6 +82,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
           watched={run.watched.tables.size}
           apart={run.status?.apart}
           checked={run.status?.checked ?? ""}
+          watches={run.status?.watches ?? false}
         />
       ) : (
         <>
@@ -110,7 +111,7 @@ function Contents({ run, ui, dark, at }: Props & { at: number }) {
       <div class="latest-both">
         {run.status?.when && <Hits run={run} ui={ui} at={at} />}
         <LastPrints run={run} ui={ui} at={at} />
-        <LatestFindings run={run} ui={ui} findings={(findings ?? []).filter((one) => one !== worst)} />
+        <LatestFindings run={run} ui={ui} findings={findings ?? []} worst={worst} />
       </div>
       <Cost sentences={run.status?.cost ?? ""} />
       <Report run={run} gone={run.gone} />
@@ -203,10 +204,12 @@ interface NothingProps {
   apart: StatusMessage["apart"] | undefined;
   /** The checks that ran and found nothing, in words. */
   checked: string;
+  /** Whether the cell asks to watch values. */
+  watches: boolean;
 }
 
 /** Shown if there is no chart: what to do. */
-function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: NothingProps) {
+function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked, watches }: NothingProps) {
   if (failed && watched === 0) {
     return (
       <div class="empty" data-testid="nothing-drawn">
@@ -233,6 +236,14 @@ function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: Noth
       </div>
     );
   }
+  if (goesOn && watches && watched === 0) {
+    return (
+      <div class="empty" data-testid="nothing-drawn">
+        <strong>No number yet</strong>
+        <span>The first values come when a compiled function runs.</span>
+      </div>
+    );
+  }
   return (
     <div class="empty" data-testid="nothing-drawn">
       <strong>{goesOn ? "No number yet" : "No number to draw"}</strong>
@@ -248,7 +259,7 @@ function Nothing({ ui, goesOn, failed, prepares, watched, apart, checked }: Noth
           </TabLink>
           .
         </span>
-      ) : (
+      ) : watches ? null : (
         <span>
           To see every value, every gradient and the first NaN without a print, begin the cell with{" "}
           <CellLine text={WATCH_ALL} />.

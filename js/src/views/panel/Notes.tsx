@@ -1,4 +1,5 @@
 /** Notes of the kernel or the page about the run. Each is a line that can be opened and dismissed. */
+import { Words } from "../../kit/Words";
 import type { RunStore } from "../../store/run";
 import { toggled, type UiState } from "../../store/ui";
 
@@ -47,7 +48,7 @@ function Note({ text, tone = "", ui, dismiss }: { text: string; tone?: string; u
           ui.openNotes.value = toggled(ui.openNotes.value, text);
         }}
       >
-        {text}
+        <Words text={text} />
       </button>
       <button
         type="button"

@@ -40,6 +40,11 @@ describe("the panel", () => {
     expect(texts(NOTES)).toEqual(["muted: x"]);
   });
 
+  it("writes code in a note as code", () => {
+    show(goldenBatch("small", { status: status({ notes: ["add `--values` to it"] }) }));
+    expect([texts(NOTES), texts(`${NOTES} code`)]).toEqual([["add --values to it"], ["--values"]]);
+  });
+
   it("opens a note and dismisses it, and the focus stays near", () => {
     const notes = ["muted: x", "muted: y"];
     const run = show(goldenBatch("small", { status: status({ notes }) }));
@@ -71,6 +76,13 @@ describe("the header", () => {
     expect(find(".header .bad-text").textContent).toBe(" · 1\u2009000 dropped");
     show(goldenBatch("small"));
     expect(find(".header .numbers").textContent).not.toContain("dropped");
+  });
+
+  it("counts the hits of breakpoints as the list of them does, not each lane", () => {
+    const { breakpoints } = goldenBatch("paused").status;
+    const batch = goldenBatch("small", { status: status({ breakpoints }) });
+    show({ ...batch, sites: batch.sites.map((site) => ({ ...site, kind: "breakpoint" })) });
+    expect(find(".header .numbers").textContent).toContain("13 breakpoint hits");
   });
 
   it("asks for the barrier only while effects are pending", () => {
@@ -214,6 +226,8 @@ describe("the life strip", () => {
     const pending = { ...call, ready: null, drained: null, state: "dispatched" };
     const run = show(goldenBatch("small", { status: running, calls: [pending] }));
     expect(all(".stage")).toEqual([]);
+    change(run, goldenBatch("small", { status: { ...running, elapsed: call.started + 0.8 }, calls: [pending] }));
+    expect(all(".stage")).toEqual([]);
     change(run, goldenBatch("small", { status: { ...running, elapsed: call.started + 2 }, calls: [pending] }));
     expect(texts(".stage.now b")).toEqual(["running"]);
     change(run, goldenBatch("small", { calls: [call] }));
@@ -240,7 +254,7 @@ describe("the life strip", () => {
       "This program was compiled outside a capture: only its breakpoints are recorded.",
     );
     const { run } = showTab("calls", goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
-    expect(find(".empty").textContent).toContain("under %%jaxdebug");
+    expect(find(".empty").textContent).toContain("Under %%jaxdebug");
     change(run, goldenBatch("empty", { status: status({ state: "running" }) }));
     expect(all(".life")).toEqual([]);
     click("[data-testid=state]");

@@ -21,7 +21,7 @@ const TITLES: Readonly<Record<Tab, string>> = {
   source: "The code, with its values beside the lines",
   findings: "What is wrong or slow, and what to write instead",
   timeline: "When things ran, and what the time went to",
-  calls: "Each call of a compiled function",
+  calls: "Calls of compiled functions, with their times",
   program: "What was compiled",
   runs: "All runs of this kernel, and what differs between them",
 };

@@ -7,6 +7,19 @@ export function ChartTools({ ui, view }: { ui: UiState; view: keyof UiState["smo
   const smoothing = ui.smoothing[view];
   return (
     <>
+      {ui.zoom.value && (
+        <button
+          type="button"
+          class="mini"
+          data-testid="zoom-out"
+          title="Show all steps in all charts"
+          onClick={() => {
+            ui.zoom.value = null;
+          }}
+        >
+          show all
+        </button>
+      )}
       <label class="slider" title="Exponential moving average; the values themselves stay behind it">
         <span class="muted">smoothing</span>
         <input

@@ -24,6 +24,9 @@ const NONE: readonly Value[] = [];
 const NOTHING: readonly SourceName[] = [];
 const NO_PRINT: readonly SiteMessage[] = [];
 
+/** The lines to show below the one at which the program is stopped. */
+const NEXT_LINES = 3;
+
 interface Props {
   run: RunStore;
   ui: UiState;
@@ -73,7 +76,9 @@ export function CodeList(props: Props) {
   const reveal = (index: number, atTop = false) => {
     const element = viewport.current;
     const [seenFrom, seenTo] = [Math.ceil(top / ROW_HEIGHT), Math.floor((top + height) / ROW_HEIGHT)];
-    if (!element || height === 0 || index < 0 || (index >= seenFrom && index < seenTo)) return;
+    // Below the line at which the program is stopped, the next lines are seen, too.
+    const below = now === null ? 0 : Math.min(NEXT_LINES, Math.floor((seenTo - seenFrom) / 2));
+    if (!element || height === 0 || index < 0 || (index >= seenFrom && index < seenTo - below)) return;
     const wanted = atTop ? Math.max(0, index - 2) * ROW_HEIGHT : scrollTo(index, rows.length, ROW_HEIGHT, height);
     element.scrollTop = wanted;
     setTop(element.scrollTop);

@@ -1,9 +1,10 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it, vi } from "vitest";
-import { golden, goldenArray, goldenBatch } from "../../../test/golden";
-import { all, change, click, find, press, show, showTab, status, texts, type } from "../../../test/screen";
+import { golden, goldenArray, goldenBatch, goldenStop } from "../../../test/golden";
+import { all, change, click, find, press, show, showTab, status, stopAt, texts, type } from "../../../test/screen";
 import { createUi } from "../../store/ui";
 import { WatchTable } from "../../store/watched";
+import type { FrameMessage } from "../../transport/stops";
 import { decode, type Source } from "../../transport/wire";
 import { pathsOf } from "./Spark";
 
@@ -90,6 +91,19 @@ describe("the source", () => {
       ui.place.value = { file, line: 80, index: 0 };
       openLong("small", 220, ui);
       expect(seen()).toContain(80);
+    });
+
+    it("at the line of a stop, with the lines below it", () => {
+      const [{ file = "" } = {}] = goldenBatch("small").sites;
+      const [frame] = goldenStop().frames;
+      const frames = [{ ...frame, file, line: 10, source: LONG, first_line: 1 } as FrameMessage];
+      const ui = createUi();
+      const { run } = openLong("empty", 220, ui);
+      withHeight(220, () => {
+        stopAt(run, goldenStop({ frames, frame: 0, kind: "step" }));
+        act(() => run.draw());
+        expect(find("[data-testid=code]").scrollTop).toBe(22 * 9 - 99);
+      });
     });
 
     it("and stays where somebody has scrolled it, until another line is chosen", () => {

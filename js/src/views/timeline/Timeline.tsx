@@ -11,6 +11,7 @@ import type { RunStore } from "../../store/run";
 import { type Bar, byThread, type ThreadOfCalls, type WaitSpan, waitsOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import type { StatusMessage } from "../../transport/wire";
+import { NoCalls } from "../calls/NoCalls";
 import { elapsed } from "../life/elapsed";
 import { siteName } from "../sites/name";
 import { distinct, roomy, type Stretch } from "./axis";
@@ -43,6 +44,7 @@ export function Timeline({ run, ui, status, dark }: Props) {
   const { seen, see, onKeyDown, field } = useNavigation({ from: 0, to: run.active ? roomy(now) : now * 1.02 }, section);
   const threads = byThread(run.calls.values(), now);
   const waits = waitsOf(status, run.threads, now);
+  const isEmpty = run.calls.size + waits.length + run.log.length + run.threads.busy.size === 0;
   const busy = [...run.threads.busy].sort((a, b) => a - b);
   const percent = (time: number) => `${(100 * (time - seen.from)) / (seen.to - seen.from)}%`;
   const choose = ({ call }: Bar) => {
@@ -50,6 +52,7 @@ export function Timeline({ run, ui, status, dark }: Props) {
     ui.onlyCall.value = next;
     ui.call.value = next;
   };
+  if (isEmpty) return <NoCalls status={status} />;
   return (
     <div class="timeline-view">
       <section
