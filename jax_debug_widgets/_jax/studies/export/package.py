@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Names, WrittenModule, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import FunctionArguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
-from jax_debug_widgets._jax.studies.trace import Traced, trace
+from jax_debug_widgets._jax.studies.trace import Traced, function_name, trace
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets.graphs.program import Program
 
@@ -71,7 +71,7 @@ def write_package(
             raise
         call, traced = _traced(function, args, kwargs, lines_of, is_no_float)
     program = program_of(traced, reading)
-    called = identifier(name or getattr(function, "__name__", None) or "f", "f")
+    called = identifier(name or function_name(function), "f")
     module = WrittenModule(program, reading, functools.partial(_known_array, call.function))
     with module.width.traced():
         return _written(call, traced, program, module, called)
@@ -90,7 +90,7 @@ def _traced(
     def arrays_of(*arrays: Any) -> list[Any]:
         return call.on_leaves(function, *arrays)
 
-    arrays_of.__name__ = getattr(function, "__name__", "f")
+    arrays_of.__name__ = function_name(function)
     traced = trace(arrays_of, call.operands(), {}, lines_of, whole_numbers=True)
     names = tuple(text for text, _, leaf in read_arguments(given).leaves if not is_fixed(leaf))
     about = traced.jaxpr.debug_info._replace(arg_names=names)

@@ -165,7 +165,7 @@ def told(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
       CannotBeToldError: a value cannot be sent; the message says which.
     """
     found = Told()
-    name = getattr(function, "__name__", "f")
+    name = getattr(function, "__name__", type(function).__name__)
     first = found.add(function, name)
     given = found.add(tuple(args), "argument")
     named = found.add(dict(kwargs), "argument")
