@@ -61,7 +61,7 @@ class Graph:
         todo = list(self.boxes.root.children)
         while todo:
             box = todo.pop(0)
-            if box.kind not in ("function", "body", "scope") or not box.children:
+            if not _is_opened(box):
                 continue
             if shown + len(box.children) - 1 <= MOST_SHOWN:
                 opened.add(box.number)
@@ -178,6 +178,15 @@ class Graph:
     def _repr_html_(self) -> str:
         table = ProgramTable(self.program, "line")
         return f"{self.picture()}<details><summary>by line</summary>{table.page().html()}</details>"
+
+
+_HOLDS_BOXES = frozenset({"body", "function", "scope"})
+
+
+def _is_opened(box: Box) -> bool:
+    """Return whether a box is open at first if there is room: a line only if it has a function or a loop in it."""
+    holds = (box.kind, *(one.kind for one in box.children if one.children)) if box.children else ()
+    return not _HOLDS_BOXES.isdisjoint(holds)
 
 
 _DTYPE = re.compile(r"\b(bf|f|u?i|c)(?:loat|nt|omplex)(\d+)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,15 +83,16 @@ def _first_leaf(value: Any, place: int) -> int:
 def _reached(text: str, value: Any, key: Any, child: Any) -> tuple[str, Any] | None:
     """The text of a child and what Python finds there, if that is the child or has its leaves."""
     try:
-        match key:
-            case DictKey(key=name):
-                there, found = f"{text}[{name!r}]", value[name]
-            case SequenceKey(idx=place):
-                there, found = f"{text}[{place}]", value[place]
-            case GetAttrKey(name=name):
-                there, found = f"{text}.{name}", getattr(value, name)
-            case _:
-                return None
+        with warnings.catch_warnings(action="error"):  # What warns, such as a deprecated attribute, is not written.
+            match key:
+                case DictKey(key=name):
+                    there, found = f"{text}[{name!r}]", value[name]
+                case SequenceKey(idx=place):
+                    there, found = f"{text}[{place}]", value[place]
+                case GetAttrKey(name=name):
+                    there, found = f"{text}.{name}", getattr(value, name)
+                case _:
+                    return None
     except Exception:  # noqa: BLE001 - the keys of a class are for people; they need not be its items.
         return None
     return (there, found) if found is child or _has_leaves_of(child, found) else None
