@@ -363,3 +363,14 @@ def test_the_arrays_of_a_flax_state_have_their_paths_as_names(tmp_path):
     text = text_in(written.path)
     assert "state_layers_1_kernel = jax.tree.leaves(state['layers'][1]['kernel'])[0]" in text
     assert "lax.dot_general(" in text and ", state_layers_1_kernel, " in text
+
+
+def dropped(x):
+    kept = 1.0 - lax.stop_gradient(0.1)
+    return jnp.where(x > 0.2, x / kept, 0.0)
+
+
+def test_a_package_that_begins_with_a_number_runs_without_jit(tmp_path):
+    written = jdw.to_folder(dropped, VECTOR, path=tmp_path / "written")
+    written.check()
+    np.testing.assert_allclose(written.function(VECTOR), dropped(VECTOR), rtol=1e-6)

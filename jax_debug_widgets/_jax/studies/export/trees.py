@@ -59,9 +59,10 @@ def _read(text: str, name: str, value: Any, found: FunctionArguments) -> None:
         if reached is not None:
             _read(reached[0], f"{name}_{plain_key(key)}", reached[1], found)
             continue
-        first, leaves = _first_leaf(value, place), jax.tree_util.tree_flatten_with_path(child)[0]
-        for number, (path, leaf) in enumerate(leaves):
-            own = "_".join(map(str, (name, *map(plain_key, (key, *(path if len(leaves) > 1 else ()))))))
+        first = _first_leaf(value, place)
+        for number, (path, leaf) in enumerate(jax.tree_util.tree_flatten_with_path(child)[0]):
+            keys = (key, *path) if structure.num_leaves > 1 else ()  # A box around one array says nothing of it.
+            own = "_".join(map(str, (name, *map(plain_key, keys))))
             found.leaves.append((f"jax.tree.leaves({text})[{first + number}]", own, leaf))
 
 
