@@ -227,6 +227,10 @@ def _text_of(
     heads = [
         f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
     ]
+    if has_backward(program):
+        heads += [
+            "# The lines under `# backward of` compute gradients. They do not follow a change in the forward pass: see README.md."
+        ]
     standard = [f"import {one}" for one in ("collections", "functools") if f"{one}." in body]
     standard += ["from pathlib import Path"] if constants else []
     told = "\n".join([*width.first, body])
@@ -236,6 +240,11 @@ def _text_of(
     tables = ['_constants = load_arrays(Path(__file__).parent / "constants.npz")', *constants] if constants else []
     parts = [heads, standard, third, own, width.first, tables]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
+
+
+def has_backward(program: Program) -> bool:
+    """Whether a program has a backward pass, which is written out."""
+    return any(one.role == "backward" for one in program.equations)
 
 
 _IMPORTS = {
