@@ -378,7 +378,7 @@ def test_a_package_that_begins_with_a_number_runs_without_jit(tmp_path):
 
 def test_a_package_with_a_backward_pass_says_that_it_does_not_follow_a_change(tmp_path):
     whole = jdw.to_folder(jax.grad(lambda x: jnp.sin(x).sum()), VECTOR, path=tmp_path / "whole")
-    assert "do not follow a change in the forward pass" in text_in(whole.path)
+    assert "do not follow a change of the forward pass" in text_in(whole.path)
     assert "export the function before it is differentiated" in (whole.path / "README.md").read_text()
     forward = jdw.to_folder(lambda x: jnp.sin(x).sum(), VECTOR, path=tmp_path / "forward")
     assert "backward" not in text_in(forward.path) + (forward.path / "README.md").read_text()

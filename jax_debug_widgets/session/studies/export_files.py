@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.studies.export.package import FunctionText, has_backward
+from jax_debug_widgets._jax.studies.export.package import FunctionText
 from jax_debug_widgets._jax.studies.export.trees import children_of, is_leaf, plain_key
 
 
@@ -16,7 +16,7 @@ def readme_text(package: str, written: FunctionText) -> str:
     """Return the README, which says how to run and edit the program."""
     hosts = [f"* `{one.name}` takes {', '.join(one.takes) or 'nothing'}, gives {one.gives}" for one in written.hosts]
     sections = {
-        "The backward pass": [_BACKWARD] if has_backward(written.program) else [],
+        "The backward pass": [_BACKWARD] if written.program.has_backward else [],
         "To be filled in": [_HOSTS, *hosts] if hosts else [],
         "Written otherwise than JAX has traced it": [f"* {one}" for one in written.notes],
         "Arrays": [_ARRAYS] if written.constants else [],
@@ -53,9 +53,9 @@ those of the source. Change what you want to try: `jax_debug_widgets.diff` and `
 Shapes are part of the program.
 """
 
-_BACKWARD = """The program computes gradients: the lines under `# backward of` compute them. They do not follow a line of the forward
-pass that you change. To try another model, export the function before it is differentiated, edit that package, and
-differentiate it: `jax.value_and_grad` of its function."""
+_BACKWARD = """The program computes gradients: the lines under `# backward of` compute them. They do not follow a change of the
+forward pass. To try another model, export the function before it is differentiated, edit that package, and differentiate its
+function, as `jax.value_and_grad` does."""
 
 _HOSTS = "JAX does not see inside functions of the host. Write them in `host.py`:\n"
 

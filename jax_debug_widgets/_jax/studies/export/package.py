@@ -227,10 +227,7 @@ def _text_of(
     heads = [
         f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
     ]
-    if has_backward(program):
-        heads += [
-            "# The lines under `# backward of` compute gradients. They do not follow a change in the forward pass: see README.md."
-        ]
+    heads += [_BACKWARD] if program.has_backward else []
     standard = [f"import {one}" for one in ("collections", "functools") if f"{one}." in body]
     standard += ["from pathlib import Path"] if constants else []
     told = "\n".join([*width.first, body])
@@ -242,10 +239,9 @@ def _text_of(
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
 
 
-def has_backward(program: Program) -> bool:
-    """Whether a program has a backward pass, which is written out."""
-    return any(one.role == "backward" for one in program.equations)
-
+_BACKWARD = (
+    "# Lines under `# backward of` compute gradients. They do not follow a change of the forward pass: see README.md."
+)
 
 _IMPORTS = {
     "jax": "import jax",
