@@ -180,13 +180,14 @@ class Graph:
         return f"{self.picture()}<details><summary>by line</summary>{table.page().html()}</details>"
 
 
-_HOLDS_BOXES = frozenset({"body", "function", "scope"})
+_OPENED = frozenset({"body", "function", "scope"})
 
 
 def _is_opened(box: Box) -> bool:
-    """Return whether a box is open at first if there is room: a line only if it has a function or a loop in it."""
-    holds = (box.kind, *(one.kind for one in box.children if one.children)) if box.children else ()
-    return not _HOLDS_BOXES.isdisjoint(holds)
+    """Return whether a box is open at first if there is room: a line only if it runs a function or a loop of the user."""
+    if box.kind != "line":
+        return box.kind in _OPENED and bool(box.children)
+    return any(one.kind == "function" or any(inner.kind == "line" for inner in one.children) for one in box.children)
 
 
 _DTYPE = re.compile(r"\b(bf|f|u?i|c)(?:loat|nt|omplex)(\d+)")
