@@ -183,3 +183,22 @@ def test_each_way_to_take_what_has_no_order_is_told(function, line, why):
     ((where, told),) = found.causes
     wanted = line.__code__.co_firstlineno + 1 if callable(line) else function.__code__.co_firstlineno + line
     assert str(where).endswith(f":{wanted}") and told.startswith(why), (where, told)
+
+
+_ = object()
+"""A name of the module that functions assign as their own."""
+
+
+def with_own_names(x, n):
+    for _ in range(n):
+        x = jnp.sin(x)
+    return x
+
+
+doubled = lambda x: x * 2  # noqa: E731
+
+
+@pytest.mark.parametrize(("function", "args"), [(with_own_names, (1.0, 2)), (doubled, (1.0,))])
+def test_a_fresh_interpreter_gets_what_a_function_reads_from_outside_only(function, args):
+    function.__module__ = "__main__"  # It is sent as its source.
+    assert jdw.traces(function, *args, seeds=2).seeds.verdict == "same"
