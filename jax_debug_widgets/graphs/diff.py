@@ -162,7 +162,8 @@ class Diff(Sequence[EquationChange]):
             same = 0
             told = one.after or one.before
             role = [told.role] if told and told.role != "forward" and one.kind in ("added", "removed") else []
-            what = "; ".join([*one.what, *role])
+            moved = [_WORDS["moved"]] if one.kind == "moved" and not one.what else []
+            what = "; ".join([*one.what, *moved, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
             yield PageRow((text_of(told) if told else "", what, *sources), indent, one.kind)
             for inner in one.inside:
