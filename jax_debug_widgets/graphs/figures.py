@@ -44,7 +44,7 @@ class Figure:
 
     def __str__(self) -> str:
         if self.verdict == "equal":
-            return "equal to the bit"
+            return "equal to the bit" + (f", {self.nans[0]} NaN in both" if self.nans[0] else "")
         said = "close" if self.verdict == "close" else "DIFFERS"
         if self.types and not self.apart:
             return f"{said}: {'the same numbers, ' if self.verdict == 'close' else ''}{self.types}"
@@ -76,7 +76,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None, scale: float = 0.
     nans = np.isnan(before), np.isnan(after)
     is_bitwise = (_bits(one) == _bits(other)) | (nans[0] & nans[1]) if not types else np.zeros(before.shape, bool)
     if not before.size or is_bitwise.all():
-        return Figure("differs" if types else "equal", types=types)
+        return Figure("differs" if types else "equal", types=types, nans=(int(nans[0].sum()), int(nans[1].sum())))
     with np.errstate(all="ignore"):
         is_same = (before == after) | (nans[0] & nans[1])
         apart = np.where(is_same, 0.0, np.abs(before - after))

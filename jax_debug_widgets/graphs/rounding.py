@@ -123,7 +123,7 @@ def figure_beside(narrow: Any, wide: Any, scale: float = 0.0) -> Figure:
     """Measure how far an array is from the same one in float64, by the tolerance of the array's own dtype."""
     found = figure_of(narrow, wide, scale=scale)
     is_same = not found.apart and found.nans[0] == found.nans[1]
-    return Figure("equal") if is_same else replace(found, types="")
+    return Figure("equal", nans=found.nans) if is_same else replace(found, types="")
 
 
 def _invented(narrow: Any, wide: Any) -> tuple[str, bool] | None:
