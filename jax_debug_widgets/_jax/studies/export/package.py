@@ -224,14 +224,12 @@ def _text_of(
     constants = [f'{key} = _constants["{key}"]  # {_type_of(value)}' for key, value in module.constants.items()]
     local += ["load_arrays"] if constants else []
     local += [one.lstrip("@") for one in width.decorators]
-    heads = [
-        f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
-    ]
-    heads += [_BACKWARD] if program.has_backward else []
+    heads = [_WRITTEN.format(name=name, jax=jax.__version__), *([_BACKWARD] if program.has_backward else [])]
     standard = [f"import {one}" for one in ("collections", "functools") if f"{one}." in body]
     standard += ["from pathlib import Path"] if constants else []
-    told = "\n".join([*width.first, body])
-    third = [line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", told)] + sorted(imports)
+    third = [
+        line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", "\n".join([*width.first, body]))
+    ] + sorted(imports)
     own = ["from . import host"] if module.hosts else []
     own += [f"from ._runtime import {', '.join(sorted(local))}"] if local else []
     tables = ['_constants = load_arrays(Path(__file__).parent / "constants.npz")', *constants] if constants else []
@@ -239,9 +237,8 @@ def _text_of(
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
 
 
-_BACKWARD = (
-    "# Lines under `# backward of` compute gradients. They do not follow a change of the forward pass: see README.md."
-)
+_WRITTEN = "# Written by jax_debug_widgets from {name}, jax {jax}. It is yours to edit: README.md says how to run it."
+_BACKWARD = "# Gradients (`# backward of`) do not follow a change of the forward pass: see README.md."
 
 _IMPORTS = {
     "jax": "import jax",
