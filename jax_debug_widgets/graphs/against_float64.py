@@ -127,12 +127,20 @@ class AgainstFloat64:
         """The result in one sentence."""
         if self.close:
             on_the_way = f"; on the way {self._told(self.worst)}" if self.worst else ""
-            return f"the outputs are within the tolerance{on_the_way}"
+            return f"the outputs are within the tolerance{self._zeros}{on_the_way}"
         if self.worst is not None:
             return self._told(self.worst)
         if (first := self.first) is not None:
             return f"the error builds up: beyond the tolerance first in `{self.text_of(first)}`{_at(first.first)}"
         return "the outputs are beyond the tolerance, and no equation that was followed is"
+
+    @property
+    def _zeros(self) -> str:
+        """Say of outputs within the tolerance which are zero in float64 only."""
+        found = [
+            f"{name or 'the result'} up to {one.apart:.2g}" for name, one in self.outputs if one.scale and one.apart
+        ]
+        return f", but where float64 has 0 the program has {', '.join(found)}" if found else ""
 
     def _told(self, worst: Rounding) -> str:
         if worst is self.broken:

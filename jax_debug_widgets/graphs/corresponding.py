@@ -36,10 +36,19 @@ class Around:
         return [[keys[at] if at is not None else None for at in body.given] for body in bodies]
 
 
-def flats_of(before: Body, after: Body, around: Around | None = None) -> tuple[FlatProgram, FlatProgram]:
-    """Return two bodies with their calls inlined; `around` are the operations that run them, if any."""
+def flats_of(
+    before: Body, after: Body, around: Around | None = None, *, checkpoints: bool = False
+) -> tuple[FlatProgram, FlatProgram]:
+    """Return two bodies with their calls inlined.
+
+    Args:
+      before, after: the bodies.
+      around: the operations that run them, if any.
+      checkpoints: whether calls of `jax.checkpoint` are inlined too.
+    """
     one, other = (
-        flat_of(body, keys) for body, keys in zip((before, after), _input_keys(before, after, around), strict=True)
+        flat_of(body, keys, checkpoints=checkpoints)
+        for body, keys in zip((before, after), _input_keys(before, after, around), strict=True)
     )
     return one, other
 

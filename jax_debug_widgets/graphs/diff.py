@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.checkpoints import checkpoints_apart
 from jax_debug_widgets.graphs.corresponding import Around, flats_of
 from jax_debug_widgets.graphs.differences import Difference, differences, is_same_edge, other_operands
 from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, hash_down, hash_up, live_in
@@ -32,6 +33,7 @@ class EquationChange:
       before, after: the equations; None if the program has none here.
       differences: what differs between the two.
       inside: the differences in each body, if both have bodies.
+      note: what an added or removed equation is, in words.
     """
 
     kind: Kind
@@ -39,12 +41,13 @@ class EquationChange:
     after: Equation | None
     differences: tuple[Difference, ...] = ()
     inside: tuple[Diff, ...] = ()
+    note: str = ""
 
     @property
     def what(self) -> tuple[str, ...]:
         """The changes, in words."""
         inside = (f"inside: {inner.headline}" for inner in self.inside if not inner.is_in_order)
-        return (*map(str, self.differences), *inside)
+        return (*((self.note,) if self.note else ()), *map(str, self.differences), *inside)
 
     def mirrored(self) -> EquationChange:
         """Return the same change from the view of the other program."""
@@ -54,6 +57,7 @@ class EquationChange:
             self.before,
             tuple(one.mirrored() for one in self.differences),
             tuple(inner.mirrored() for inner in self.inside),
+            self.note,
         )
 
 
@@ -158,7 +162,8 @@ class Diff(Sequence[EquationChange]):
             same = 0
             told = one.after or one.before
             role = [told.role] if told and told.role != "forward" and one.kind in ("added", "removed") else []
-            what = "; ".join([*one.what, *role])
+            moved = [_WORDS["moved"]] if one.kind == "moved" and not one.what else []
+            what = "; ".join([*one.what, *moved, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
             yield PageRow((text_of(told) if told else "", what, *sources), indent, one.kind)
             for inner in one.inside:
@@ -226,7 +231,7 @@ def diff(before: Program, after: Program, *, dead: bool = True, is_same_executab
 def _diff_of(
     before: Body, after: Body, names: tuple[str, str], *, dead: bool = True, around: Around | None = None
 ) -> Diff:
-    one, other = flats_of(before, after, around)
+    one, other = flats_of(before, after, around, checkpoints=True)
     computed = hash_down(one), hash_down(other)
     # Pairs are always searched in the same direction, so that swapping the programs mirrors the diff.
     if (len(one.nodes), computed[0], [node.down for node in one.nodes]) > (
@@ -256,6 +261,10 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
             place = pairing.forth[node.number]
         elif needed[0] is None or node.number in needed[0]:
             ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None)))
+    for one in checkpoints_apart(before, after, pairing):
+        kind: Kind = "changed" if one.differences else "added" if one.after else "removed"
+        change = EquationChange(kind, one.before, one.after, one.differences, note=one.note)
+        ordered.append(((one.place, -1, 0), change))
     ordered.sort(key=lambda one: one[0])
     pairs = zip(before.results, after.results, strict=False)
     results = len(before.results) == len(after.results) and all(is_same_edge(*edges, pairing) for edges in pairs)

@@ -28,6 +28,8 @@ class Figure:
       nans: the number of NaNs in each.
       types: differing dtypes and shapes, in words; empty if they are the same.
       is_whole: whether both are whole numbers or booleans. They have no units in the last place.
+      scale: the size of the numbers that cancel to zero in the second array, see `zeros.py`; `relative` is relative to it.
+        0 for other arrays.
     """
 
     verdict: Verdict
@@ -38,10 +40,11 @@ class Figure:
     nans: tuple[int, int] = (0, 0)
     types: str = ""
     is_whole: bool = False
+    scale: float = 0.0
 
     def __str__(self) -> str:
         if self.verdict == "equal":
-            return "equal to the bit"
+            return "equal to the bit" + (f", {self.nans[0]} NaN in both" if self.nans[0] else "")
         said = "close" if self.verdict == "close" else "DIFFERS"
         if self.types and not self.apart:
             return f"{said}: {'the same numbers, ' if self.verdict == 'close' else ''}{self.types}"
@@ -49,10 +52,11 @@ class Figure:
         nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
         types = f", {self.types}" if self.types else ""
         how = "" if self.is_whole else f" ({self.relative:.2g} relative), {self.ulp:.3g} ulp"
+        how = f", {self.relative:.2g} of the numbers that cancel to 0" if self.scale else how
         return f"{said}: max |a - b| {self.apart:.3g}{how}{at}{nans}{types}"
 
 
-def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
+def figure_of(one: Any, other: Any, rtol: float | None = None, scale: float = 0.0) -> Figure:
     """Measure how far two arrays are apart.
 
     Args:
@@ -60,6 +64,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
       rtol: the relative tolerance; None stands for 16 times the precision of the coarser dtype. The same fraction of
         the second array's root mean square is added: an element with cancellation is judged by the size of its array.
         Whole numbers and booleans are compared exactly.
+      scale: the size of the numbers that cancel to zero in the second array; 0 for other arrays.
     """
     one, other = np.asarray(one), np.asarray(other)
     types = f"{one.dtype}{list(one.shape)} against {other.dtype}{list(other.shape)}"
@@ -71,14 +76,14 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
     nans = np.isnan(before), np.isnan(after)
     is_bitwise = (_bits(one) == _bits(other)) | (nans[0] & nans[1]) if not types else np.zeros(before.shape, bool)
     if not before.size or is_bitwise.all():
-        return Figure("differs" if types else "equal", types=types)
+        return Figure("differs" if types else "equal", types=types, nans=(int(nans[0].sum()), int(nans[1].sum())))
     with np.errstate(all="ignore"):
         is_same = (before == after) | (nans[0] & nans[1])
         apart = np.where(is_same, 0.0, np.abs(before - after))
-        larger = np.maximum(np.abs(before), np.abs(after))
+        larger = np.maximum(np.maximum(np.abs(before), np.abs(after)), scale)
         relative = np.where(is_same | (larger == 0), 0.0, apart / larger)
         allowed = TIMES * _epsilon(coarser) if rtol is None or not _epsilon(coarser) else rtol
-        tolerance = allowed * (np.abs(after) + _root_mean_square(after))
+        tolerance = allowed * (np.abs(after) + max(root_mean_square(after), scale))
         is_close = is_same | (np.isfinite(before) & np.isfinite(after) & (apart <= tolerance))
     far = np.where(np.isnan(apart), np.inf, apart)
     where = np.unravel_index(int(np.argmax(far)), far.shape)[: one.ndim]
@@ -93,6 +98,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None) -> Figure:
         (int(nans[0].sum()), int(nans[1].sum())),
         types,
         not _epsilon(coarser),
+        scale,
     )
 
 
@@ -133,6 +139,7 @@ def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(below_zero[0] == below_zero[1], apart, sizes[0].astype(np.float64) + sizes[1])
 
 
-def _root_mean_square(array: np.ndarray) -> float:
+def root_mean_square(array: np.ndarray) -> float:
+    """Return the root mean square of the finite numbers in an array of float64; 0 if there are none."""
     finite = array[np.isfinite(array)]
     return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0

@@ -21,6 +21,9 @@ _COMMUTATIVE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or", "x
 _ALSO = {"add_any": "add", "empty2": "empty"}
 """What JAX calls an operation in derivatives -> what it calls it elsewhere."""
 
+CHECKPOINTS = frozenset({"checkpoint", "remat2"})
+"""What JAX calls `jax.checkpoint`."""
+
 _RULES = ("custom_jvp_call", "custom_vjp_call")
 
 
@@ -31,6 +34,7 @@ class FlatOperation:
     Attributes:
       name: the name of its result in the source; empty if it has none.
       rules: the functions with custom derivative rules around it.
+      checkpoints: the calls of `jax.checkpoint` around it that are inlined, the outermost first.
       label: a hash of the operation without its operands; `down`: with all that it is computed from; `up`: with all
         that uses it.
       order: a hash of what its bodies compute, in order.
@@ -41,6 +45,7 @@ class FlatOperation:
     operands: tuple[Edge, ...]
     name: str
     rules: tuple[str, ...]
+    checkpoints: tuple[Equation, ...] = ()
     label: str = ""
     down: str = ""
     up: str = ""
@@ -68,14 +73,35 @@ class FlatProgram:
     results: list[Edge]
 
 
-def flat_of(body: Body, inputs: Sequence[Edge]) -> FlatProgram:
-    """Make the flat program of a body; `inputs` are the origins of the body's inputs."""
+def flat_of(body: Body, inputs: Sequence[Edge], *, checkpoints: bool = False) -> FlatProgram:
+    """Make the flat program of a body.
+
+    Args:
+      body: the body.
+      inputs: the origins of the body's inputs.
+      checkpoints: whether calls of `jax.checkpoint` are inlined too.
+    """
     flat = FlatProgram([], [])
-    flat.results = _inlined(body, list(inputs), flat, ())
+    flat.results = _inlined(body, list(inputs), flat, _Within((), () if checkpoints else None))
     return flat
 
 
-def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, rules: tuple[str, ...]) -> list[Edge]:
+@dataclass(frozen=True)
+class _Within:
+    """The calls around an operation; `checkpoints` is None if those are not inlined."""
+
+    rules: tuple[str, ...]
+    checkpoints: tuple[Equation, ...] | None
+
+    def inside(self, equation: Equation) -> _Within:
+        if equation.primitive in CHECKPOINTS:
+            return replace(self, checkpoints=(*(self.checkpoints or ()), equation))
+        if equation.primitive in _RULES:
+            return replace(self, rules=(*self.rules, equation.params.get("name", equation.primitive)))
+        return self
+
+
+def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, within: _Within) -> list[Edge]:
     results: dict[int, list[Edge]] = {}
 
     def read(one: Operand) -> Edge:
@@ -89,18 +115,16 @@ def _inlined(body: Body, inputs: Sequence[Edge], flat: FlatProgram, rules: tuple
         if _gives_what_it_takes(equation):
             results[equation.number] = operands
             continue
-        if is_inlined(equation):
+        if is_inlined(equation, CALLS if within.checkpoints is None else CALLS | CHECKPOINTS):
             (inner,) = equation.bodies
-            within = (
-                (*rules, equation.params.get("name", equation.primitive)) if equation.primitive in _RULES else rules
-            )
             given = [operands[at] for at in inner.given if at is not None]
-            results[equation.number] = made = _inlined(inner, given, flat, within)
+            results[equation.number] = made = _inlined(inner, given, flat, within.inside(equation))
             for edge in made:
                 if edge[0] == "result" and named and not flat.nodes[edge[1]].name:
                     _give_name(flat.nodes[edge[1]], edge[2], named)
             continue
-        flat.nodes.append(FlatOperation(len(flat.nodes), equation, tuple(operands), named, rules))
+        around = within.rules, within.checkpoints or ()
+        flat.nodes.append(FlatOperation(len(flat.nodes), equation, tuple(operands), named, *around))
         results[equation.number] = [("result", len(flat.nodes) - 1, at) for at in range(len(equation.types))]
     return [read(one) for one in body.results]
 
@@ -140,9 +164,9 @@ def _gives_what_it_takes(equation: Equation) -> bool:
     return (made.dtype, made.shape) == (taken.type.dtype, taken.type.shape)  # A number in the program has no bytes.
 
 
-def is_inlined(equation: Equation) -> bool:
-    """Return whether an equation only runs its body with its operands."""
-    return equation.primitive in CALLS and len(equation.bodies) == 1 and None not in equation.bodies[0].given
+def is_inlined(equation: Equation, calls: frozenset[str] = CALLS) -> bool:
+    """Return whether an equation is one of these calls, and only runs its body with its operands."""
+    return equation.primitive in calls and len(equation.bodies) == 1 and None not in equation.bodies[0].given
 
 
 def digest(*parts: Any) -> str:

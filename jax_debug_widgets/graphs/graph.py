@@ -61,7 +61,7 @@ class Graph:
         todo = list(self.boxes.root.children)
         while todo:
             box = todo.pop(0)
-            if box.kind not in ("function", "body", "scope") or not box.children:
+            if not _is_opened(box):
                 continue
             if shown + len(box.children) - 1 <= MOST_SHOWN:
                 opened.add(box.number)
@@ -178,6 +178,16 @@ class Graph:
     def _repr_html_(self) -> str:
         table = ProgramTable(self.program, "line")
         return f"{self.picture()}<details><summary>by line</summary>{table.page().html()}</details>"
+
+
+_OPENED = frozenset({"body", "function", "scope"})
+
+
+def _is_opened(box: Box) -> bool:
+    """Return whether a box is open at first if there is room: a line only if it runs a function or a loop of the user."""
+    if box.kind != "line":
+        return box.kind in _OPENED and bool(box.children)
+    return any(one.kind == "function" or any(inner.kind == "line" for inner in one.children) for one in box.children)
 
 
 _DTYPE = re.compile(r"\b(bf|f|u?i|c)(?:loat|nt|omplex)(\d+)")

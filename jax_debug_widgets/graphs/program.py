@@ -207,6 +207,11 @@ class Program:
         """All equations; each is followed by those of its bodies."""
         return tuple(every_equation(self.body))
 
+    @cached_property
+    def has_backward(self) -> bool:
+        """Whether some of its equations compute gradients."""
+        return any(one.role == "backward" for one in self.equations)
+
 
 def every_equation(body: Body) -> Iterator[Equation]:
     """Yield the equations of a body; each is followed by those that it runs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.graphs.figures import EPSILON, TIMES, Figure, figure_of
+from jax_debug_widgets.graphs.figures import EPSILON, TIMES, Figure, figure_of, root_mean_square
 
 Steps = tuple[int, ...]
 
@@ -24,8 +24,8 @@ def half_step(dtype: Any) -> float:
     return EPSILON.get(name, 2.0**-4) / 2
 
 
-def error_of(narrow: Any, wide: Any) -> float:
-    """Return the root mean square of the difference, relative to that of the wide array.
+def error_of(narrow: Any, wide: Any, scale: float = 0.0) -> float:
+    """Return the root mean square of the difference, relative to that of the wide array, or to `scale` if it is not 0.
 
     It is infinite if the narrow array has a non-finite number where the wide one has a finite one.
     """
@@ -38,6 +38,8 @@ def error_of(narrow: Any, wide: Any) -> float:
     largest = np.abs(other, where=finite, out=np.zeros(other.shape)).max()
     if not finite.any() or (largest == 0 and not np.abs(one[finite]).any()):
         return 0.0
+    if scale:
+        return root_mean_square((one[finite] - other[finite]) / scale)
     if largest == 0:
         return float("inf")
     apart = (one[finite] - other[finite]) / largest
@@ -77,25 +79,33 @@ class Measure:
     otherwise: int = 0
 
     def note(
-        self, narrow: Sequence[Any], wide: Sequence[Any], operands: Sequence[Any], before: float, steps: Steps
+        self,
+        narrow: Sequence[Any],
+        wide: Sequence[Any],
+        scales: Sequence[float],
+        operands: Sequence[Any],
+        before: float,
+        steps: Steps,
     ) -> list[float]:
         """Add the results of one step; return the error of each result.
 
         Args:
           narrow, wide: the results, in their dtypes and in float64.
+          scales: the scale of each result that is zero in float64, see `zeros.py`; 0 for the others.
           operands: the dtypes of the operands.
           before: the largest error of the operands.
           steps: the step of each loop around the equation.
         """
-        pairs = [(one, other) for one, other in zip(narrow, wide, strict=True) if is_inexact(one)]
+        results = list(zip(narrow, wide, scales, strict=True))
+        pairs = [(one, other) for one, other, _ in results if is_inexact(one)]
         if not pairs:
             return [0.0] * len(narrow)
-        errors = [error_of(one, other) if is_inexact(one) else 0.0 for one, other in zip(narrow, wide, strict=True)]
+        errors = [error_of(*one) if is_inexact(one[0]) else 0.0 for one in results]
         error = max(errors)
         finest = min(map(half_step, (*(one.dtype for one, _ in pairs), *operands)))
         floor = max(before, finest)
         growth = 1.0 if before == float("inf") else error / floor
-        figures = tuple(figure_beside(one, other) for one, other in pairs)
+        figures = tuple(figure_beside(*one) for one in results if is_inexact(one[0]))
         self.growth = max(self.growth, growth)
         if growth > self.born and before <= 2 * TIMES * finest:
             self.born, self.born_error, self.born_step = growth, error, steps
@@ -109,11 +119,11 @@ class Measure:
         return errors
 
 
-def figure_beside(narrow: Any, wide: Any) -> Figure:
+def figure_beside(narrow: Any, wide: Any, scale: float = 0.0) -> Figure:
     """Measure how far an array is from the same one in float64, by the tolerance of the array's own dtype."""
-    found = figure_of(narrow, wide)
+    found = figure_of(narrow, wide, scale=scale)
     is_same = not found.apart and found.nans[0] == found.nans[1]
-    return Figure("equal") if is_same else replace(found, types="")
+    return Figure("equal", nans=found.nans) if is_same else replace(found, types="")
 
 
 def _invented(narrow: Any, wide: Any) -> tuple[str, bool] | None:

@@ -103,7 +103,7 @@ def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] |
 
 def _way(graph: Graph, request: Mapping[str, Any]) -> Way:
     if request["way"] == "nan":
-        return graph.flow.to_outputs([one for one, count in graph.seen.not_finite.items() if count], graph.results)
+        return _from_not_finite(graph)
     box = graph.boxes.all[int(request["box"])]
     is_backward = request.get("side") == "backward"
     own = [one for one in box.equations if (graph.program.equations[one].role != "forward") == is_backward] or list(
@@ -119,6 +119,17 @@ def _way(graph: Graph, request: Mapping[str, Any]) -> Way:
         case unknown:
             msg = f"unknown way {unknown!r}"
             raise ValueError(msg)
+
+
+def _from_not_finite(graph: Graph) -> Way:
+    """Return the paths from all values that were not finite; the sentence begins with the first of them."""
+    numbers = sorted(one for one, count in graph.seen.not_finite.items() if count)
+    way = graph.flow.to_outputs(numbers, graph.results)
+    if not numbers:
+        return way
+    first = graph.program.equations[numbers[0]]
+    where = f" ({first.source})" if first.source else ""
+    return Way(way.equations, f"first in {first.names[0]}{where}; {way.told}")
 
 
 def _found(graph: Graph, request: Mapping[str, Any], scene: Scene) -> list[dict[str, Any]]:

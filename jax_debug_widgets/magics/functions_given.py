@@ -30,8 +30,9 @@ def functions_and_arguments(command: str, line: str, count: int) -> tuple[list[s
         not dashes or found is None or re.search(r"(?:^|\s)--[a-z]", functions)
     ):  # `f --rtol` is Python: f minus minus rtol.
         option = {"diff": "--before grad", "compare": "--against float64"}.get(command, "")
-        example = f"f -- x {option}" if count == 1 else "f g -- x"
-        raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: `%jaxdebug {command} {example}`")
+        alone = f"`%jaxdebug {command} f -- x {option}`"
+        example = alone if count == 1 else f"`%jaxdebug {command} f g -- x`" + (f", or {alone}" if option else "")
+        raise UsageError(f"jaxdebug: `{command}` takes functions and their arguments: {example}")
     if not _are_arguments(given):
         raise UsageError(f"jaxdebug: `{command}`: these are no arguments: {given.strip()}")
     return found, given.strip()

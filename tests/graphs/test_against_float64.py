@@ -221,3 +221,25 @@ def test_a_function_that_turns_on_64_bits_by_itself_is_compared(against):
 
     assert "DIFFERS" not in str(jdw.compare(f, jnp.arange(3.0), against=against))
     assert not jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def residual(x):
+    rest = jnp.sum(x - jnp.mean(x))
+    return rest * 3, jnp.sqrt(rest**2)
+
+
+@pytest.mark.behaviour("G1")
+def test_an_error_where_float64_has_0_is_relative_to_the_numbers_that_cancel():
+    found = jdw.compare(residual, jnp.linspace(0.1, 7.3, 1000), against="float64")
+    assert found.close
+    assert all(math.isfinite(one.error) and one.error < 1e-5 for one in found.roundings)
+    assert "but where float64 has 0 the program has" in found.headline
+    assert "of the numbers that cancel to 0" in str(found)
+
+
+def test_a_number_made_of_a_zero_is_compared_as_itself():
+    found = jdw.compare(
+        lambda x: jnp.log(jnp.abs(residual(x)[0]) + 1e-30), jnp.linspace(0.1, 7.3, 1000), against="float64"
+    )
+    assert not found.close
+    assert "jnp.log" in found.headline

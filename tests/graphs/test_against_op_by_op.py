@@ -10,6 +10,7 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.graphs.pins import fewest
+from tests.devices import cpu_mesh
 
 
 def contracted(a, b, c):
@@ -109,3 +110,21 @@ def test_the_magic_compares_the_jitted_program_with_op_by_op(ours):
     ours.run("def f(x):\n    return x / 1e9 >= 0.1")
     shown = ours.run("%jaxdebug compare f -- jnp.float32(0.1e9) --against op-by-op").value
     assert shown.startswith("f jitted and op by op: DIFFERENT: div in `return x / 1e9 >= 0.1`")
+
+
+@pytest.mark.cpu("the mesh has several devices")
+def test_an_exchange_between_devices_is_no_call_of_the_host():
+    rows, whole = jax.sharding.PartitionSpec("i"), jax.sharding.PartitionSpec()
+    mesh = cpu_mesh((4,), ("i",))
+
+    @jax.shard_map(mesh=mesh, in_specs=(rows, rows), out_specs=whole)
+    def product(x, y):
+        return jax.lax.psum(jnp.vdot(x, y), "i")
+
+    def f(x, y):
+        total = product(x, y)
+        return contracted(x, y, total)
+
+    found = jdw.compare(f, *ARRAYS[:2], against="op-by-op")
+    assert not any("calls the host" in note for note in found.notes)
+    assert found.cause != "unknown"

@@ -274,3 +274,12 @@ def test_a_loop_that_runs_in_another_direction_is_itself_what_differs_first():
 def test_whole_numbers_that_differ_have_no_units_in_the_last_place():
     found = jdw.compare(jnp.argmax, jnp.argmin, jnp.arange(4.0))
     assert "DIFFERS: max |a - b| 3; argmax → argmin" in str(found) and "ulp" not in str(found)
+
+
+@pytest.mark.parametrize("given", [{"against": "float64"}, {}], ids=["float64", "two"])
+def test_nans_that_both_have_are_counted(given):
+    def f(x):
+        return jnp.log(x)
+
+    functions = (f,) if given else (f, jax.jit(f))
+    assert "equal to the bit, 2 NaN in both" in str(jdw.compare(*functions, jnp.array([-1.0, 1.0, -2.0]), **given))

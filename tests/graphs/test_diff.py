@@ -208,3 +208,44 @@ def test_two_arrays_are_told_apart():
 def test_what_makes_the_same_result_in_another_way_is_changed():
     (change,) = jdw.diff(jnp.sum, jnp.max, jnp.ones(3))
     assert (change.kind, change.what[0]) == ("changed", "reduce_sum → reduce_max")
+
+
+def checkpointed(w, x):
+    return jnp.sin(jnp.tanh(x @ w)) + x
+
+
+def twice(w, x, layer=checkpointed):
+    return layer(w, layer(w, x)).sum()
+
+
+def twice_again(w, x):
+    return twice(w, x, jax.checkpoint(checkpointed))
+
+
+@pytest.mark.behaviour("G6")
+def test_a_checkpoint_that_is_added_is_one_change_around_the_same_equations():
+    w, x = jnp.ones((4, 4)), jnp.ones((3, 4))
+    found = jdw.diff(twice, twice_again, w, x)
+    assert found.counts == {"same": 9, "added": 2} and not found.is_same
+    assert found.headline == "9 → 11 equations: 9 same, 2 added"
+    assert [one.note for one in found.of_kind("added")] == ["jax.checkpoint around 4 equations"] * 2
+    assert jdw.diff(twice_again, twice, w, x).headline == "11 → 9 equations: 9 same, 2 removed"
+    assert jdw.diff(twice_again, twice_again, w, x).is_same
+
+
+def test_another_policy_of_a_checkpoint_is_one_change():
+    policies = jax.checkpoint_policies
+    one, other = (
+        lambda w, x, policy=policy: jax.checkpoint(checkpointed, policy=policy)(w, x)
+        for policy in (policies.dots_saveable, policies.nothing_saveable)
+    )
+    found = jdw.diff(one, other, jnp.ones((4, 4)), jnp.ones((3, 4)))
+    assert found.counts["changed"] == 1
+    assert "policy: " in str(found) and "nothing_saveable" in str(found)
+
+
+def test_what_a_checkpoint_computes_again_in_the_backward_pass_is_added():
+    w, x = jnp.ones((4, 4)), jnp.ones((3, 4))
+    found = jdw.diff(jax.grad(twice), jax.grad(twice_again), w, x)
+    assert not found.counts["removed"] and not found.counts["changed"]
+    assert {one.after.role for one in found.of_kind("added") if not one.note} == {"recompute"}

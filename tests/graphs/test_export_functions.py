@@ -311,3 +311,74 @@ def raised(x):
 def test_a_parameter_has_the_name_of_a_variable_not_of_an_expression(tmp_path):
     written = jdw.to_folder(jax.grad(lambda x: jax.nn.elu(raised(x)).sum()), VECTOR, path=tmp_path / "written")
     assert "def elu(x):" in text_in(written.path) and "jnp_tanh" not in text_in(written.path)
+
+
+def walked(x, rates):
+    def epoch(carry, rate):
+        def accepted(y):
+            return y * rate
+
+        def not_done(state):
+            return state[0] < 3
+
+        def body(state):
+            return state[0] + 1, jnp.sin(state[1])
+
+        y = lax.while_loop(not_done, body, (0, carry))[1]
+        y = lax.cond(y[0] > 0.2, accepted, lambda y: y - rate, y)
+        return y, y.sum()
+
+    return lax.scan(epoch, x, rates)
+
+
+@pytest.mark.behaviour("G4")
+def test_loops_and_branches_have_the_names_of_the_users_functions(tmp_path):
+    written = jdw.to_folder(walked, VECTOR, VECTOR, path=tmp_path / "written")
+    written.check()
+    text = text_in(written.path)
+    assert re.findall(r"def (\w+)", text) == ["walked", "epoch", "not_done", "body", "if_false", "accepted"]
+    assert "lax.scan(epoch, " in text and "lax.while_loop(not_done, body, " in text
+
+
+def test_the_backward_pass_of_a_loop_has_its_name(tmp_path):
+    def total(x):
+        def step(c, y):
+            return jnp.sin(c) * y, None
+
+        return lax.scan(step, 1.0, x)[0]
+
+    written = jdw.to_folder(jax.grad(total), VECTOR, path=tmp_path / "written")
+    assert "lax.scan(step, " in text_in(written.path) and "lax.scan(step_backward, " in text_in(written.path)
+
+
+def test_the_arrays_of_a_flax_state_have_their_paths_as_names(tmp_path):
+    nnx = pytest.importorskip("flax.nnx")
+    graph, state = nnx.split(nnx.Sequential(nnx.Linear(4, 3, rngs=nnx.Rngs(0)), nnx.Linear(3, 2, rngs=nnx.Rngs(1))))
+
+    def forward(state, x):
+        return nnx.merge(graph, state)(x)
+
+    written = jdw.to_folder(forward, state, VECTOR, path=tmp_path / "written")
+    written.check()
+    text = text_in(written.path)
+    (name,) = re.findall(r"(state_layers_1_kernel\w*) = .*state\['layers'\]\[1\]\['kernel'\]", text)
+    assert re.search(rf"lax.dot_general\(\w+, {name}, ", text)
+
+
+def dropped(x):
+    kept = 1.0 - lax.stop_gradient(0.1)
+    return jnp.where(x > 0.2, x / kept, 0.0)
+
+
+def test_a_package_that_begins_with_a_number_runs_without_jit(tmp_path):
+    written = jdw.to_folder(dropped, VECTOR, path=tmp_path / "written")
+    written.check()
+    np.testing.assert_allclose(written.function(VECTOR), dropped(VECTOR), rtol=1e-6)
+
+
+def test_a_package_with_a_backward_pass_says_that_it_does_not_follow_a_change(tmp_path):
+    whole = jdw.to_folder(jax.grad(lambda x: jnp.sin(x).sum()), VECTOR, path=tmp_path / "whole")
+    assert "do not follow a change of the forward pass" in text_in(whole.path)
+    assert "export the function before it is differentiated" in (whole.path / "README.md").read_text()
+    forward = jdw.to_folder(lambda x: jnp.sin(x).sum(), VECTOR, path=tmp_path / "forward")
+    assert "backward" not in text_in(forward.path) + (forward.path / "README.md").read_text()

@@ -323,3 +323,18 @@ def test_a_line_that_only_calls_functions_has_their_names():
         return b + x
 
     assert "scaled, powers" in titles(jdw.graph(f, jnp.eye(3)).boxes.all)
+
+
+def halved_thrice(x):
+    def body(state):
+        n, y = state
+        z = y * 0.5
+        return n + 1, jnp.tanh(z)
+
+    _, found = lax.while_loop(lambda state: state[0] < 3, body, (0, x))
+    return found + 1
+
+
+def test_the_outline_opens_the_loop_of_a_line_if_there_is_room():
+    text = str(jdw.graph(halved_thrice, X))
+    assert " body " in text and " z " in text, text

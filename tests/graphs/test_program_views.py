@@ -109,7 +109,7 @@ def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
     assert said["h"] == ("bad", "2 not finite · 0.693 … 0.693, 2 NaN") and said["y"][0] == "fine", said
     assert any("0.693 … 0.693, 2 NaN" in one["told"] for one in scene["wires"]), "the value is on its edge"
     followed = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", way="nan", box=0)
-    assert scene["spoilt"] == 1 and followed["told"].startswith("reaches ")
+    assert scene["spoilt"] == 1 and followed["told"].startswith("first in h (test_program_views.py:")
     assert next(one for one in followed["boxes"] if one["title"] == "h")["lit"]
     assert "0.693 … 0.693, 2 NaN" in str(jdw.linked(spoilt, X[0], compiled=False))
     assert "nan" in scene["colours"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import unescape
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -287,3 +288,90 @@ def test_of_a_linear_solve_only_the_program_that_finds_the_result_counts():
     products = [row for row in table if row.primitive == "dot_general"]
     assert [row.times for row in products] == [0, 10, 0] and products[1].operands[0].text == "matrix"
     assert sum(one.flops.known for one in table.grouped("line").groups()) == table.flops.known
+
+
+DIMENSIONS = ("NHWC", "HWIO", "NHWC")
+IMAGES, KERNEL = jnp.ones((2, 17, 17, 4)), jnp.ones((3, 3, 4, 6))
+
+
+def convolved(strides=(1, 1), padding="VALID", **options: Any):
+    return lambda x, w: lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=DIMENSIONS, **options)
+
+
+@pytest.mark.behaviour("G5")
+@pytest.mark.parametrize(
+    ("function", "kernel", "flops"),
+    [
+        (convolved(strides=(2, 2)), KERNEL, 2 * 2 * 8 * 8 * 6 * 36),
+        (convolved(padding="SAME"), KERNEL, 2 * 2 * 17 * 17 * 6 * 36),
+        (convolved(rhs_dilation=(2, 2)), KERNEL, 2 * 2 * 13 * 13 * 6 * 36),
+        (convolved(feature_group_count=2), KERNEL[:, :, :2], 2 * 2 * 15 * 15 * 6 * 18),
+        (convolved(batch_group_count=2), KERNEL, 2 * 15 * 15 * 6 * 36),
+        (
+            lambda x, w: lax.conv_transpose(x, w, (2, 2), "VALID", dimension_numbers=DIMENSIONS),
+            KERNEL,
+            2 * 2 * 17 * 17 * 6 * 36,
+        ),
+    ],
+    ids=["strided", "same", "dilated", "grouped", "batch_grouped", "transposed"],
+)
+def test_flops_of_a_convolution_are_those_of_its_kernel_at_each_place(function, kernel, flops):
+    assert jdw.table(function, IMAGES, kernel).flops.known == flops
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+def test_the_gradients_of_a_convolution_have_as_many_flops_as_the_convolution(strides):
+    gradients = jax.grad(lambda x, w: convolved(strides=strides)(x, w).sum(), (0, 1))
+    own = [row.flops for row in jdw.table(gradients, IMAGES, KERNEL) if row.primitive == "conv_general_dilated"]
+    assert len(own) == 3 and len(set(own)) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "nbytes"),
+    [
+        (lambda x, i: x[2:4], 2 * 64),  # noqa: ARG005
+        (lambda x, i: lax.dynamic_slice(x, (i[0], i[1]), (2, 8)), 2 * 64 + 2 * 4),
+        (lambda x, i: x.at[i].get(mode="promise_in_bounds"), 2 * 64 + 2 * 4),
+    ],
+    ids=["slice", "dynamic_slice", "gather"],
+)
+def test_of_an_array_that_is_read_in_places_only_these_count(function, nbytes):
+    table = jdw.table(function, jnp.ones((100, 8)), jnp.arange(2))
+    (own,) = [row for row in table if row.types[0].shape == (2, 8)]
+    assert own.nbytes == nbytes
+
+
+def test_the_sentence_beside_the_count_of_xla_is_true():
+    def f(x):
+        x @ x  # No result needs it.
+        return lax.scan(lambda c, _: (jnp.tanh(c) @ c, None), x, length=5)[0]
+
+    table = jdw.table(f, MATRIX)
+    assert table.flops.known == 5 * (2 * 6**3 + 36) + 2 * 6**3
+    assert 2 * 6**3 <= table.xla_flops < 2 * 6**3 + 10  # One body, without tanh, and the counter.
+    assert "leaves out exp, tanh" in str(table)
+
+
+def batches(x):
+    yield x
+
+
+async def fetched(x):
+    return x
+
+
+@pytest.mark.parametrize(("function", "kind"), [(batches, "generator"), (fetched, "coroutine")])
+def test_a_function_that_only_begins_to_run_later_is_refused(function, kind):
+    with pytest.raises(TypeError, match=f"{function.__name__} returns a {kind}: its body has not run"):
+        jdw.table(function, X)
+
+
+class Model:
+    def __call__(self, x: Any) -> Any:
+        return jnp.tanh(x)
+
+
+@pytest.mark.parametrize("make", [lambda one: one, jax.jit, jax.jacobian], ids=["itself", "jit", "jacobian"])
+def test_a_callable_object_has_the_name_of_its_class(make):
+    assert str(jdw.table(make(Model()), X)).startswith("Model:")
+    assert str(jdw.diff(Model(), Model(), X)).startswith("Model → Model")

@@ -187,6 +187,25 @@ def test_each_way_to_take_what_has_no_order_is_told(function, line, why):
     assert str(where).endswith(f":{wanted}") and told.startswith(why), (where, told)
 
 
+_ = object()
+"""A name of the module that functions assign as their own."""
+
+
+def with_own_names(x, n):
+    for _ in range(n):
+        x = jnp.sin(x)
+    return x
+
+
+doubled = lambda x: x * 2  # noqa: E731
+
+
+@pytest.mark.parametrize(("function", "args"), [(with_own_names, (1.0, 2)), (doubled, (1.0,))])
+def test_a_fresh_interpreter_gets_what_a_function_reads_from_outside_only(function, args):
+    function.__module__ = "__main__"  # It is sent as its source.
+    assert jdw.traces(function, *args, seeds=2).seeds.verdict == "same"
+
+
 def test_a_file_that_asks_for_seeds_when_it_is_imported_ends_and_says_what_to_write(tmp_path, monkeypatch):
     (tmp_path / "asks_for_seeds.py").write_text(
         "import jax.numpy as jnp\nimport jax_debug_widgets as jdw\n"

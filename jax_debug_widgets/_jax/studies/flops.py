@@ -1,6 +1,7 @@
 """Count the floating-point operations of an equation, and the bytes that it reads and writes, from its shapes.
 
-These are figures of the program as it is written. XLA counts after it has rewritten it, and counts the body of a loop once.
+These are figures of the program as it is written. XLA counts the body of a loop once, and leaves out transcendental functions,
+products with padding, and what no result needs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _MOVES = frozenset({
 })  # fmt: skip
 """Primitives that only move numbers."""
 
+_READS_PLACES = frozenset({"dynamic_slice", "gather", "slice"})
+"""Primitives that read of their first operand no more than they give."""
+
 _OF_OPERANDS = ("reduce_", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 """How the names of primitives begin that need an operation for each element of their operands."""
 
@@ -35,14 +39,22 @@ def flops_of(equation: core.JaxprEqn) -> int:
         return 0
     if name.startswith(_OF_OPERANDS):
         return sum(size_of(atom) for atom in equation.invars if not isinstance(atom, core.Literal))
+    if name == "sort":
+        return size_of(equation.invars[0])
     if name.startswith("scatter"):
         return 0 if name == "scatter" else size_of(equation.invars[2])
     return made
 
 
 def nbytes_of(equation: core.JaxprEqn) -> int:
-    """Bytes of an equation's operands and results, without literals: the bytes that it moves if nothing is fused with it."""
-    return sum(map(width_of, (*equation.invars, *equation.outvars)))
+    """Bytes that an equation reads and writes, without literals, if nothing is fused with it.
+
+    These are its operands and results; of an array that it only reads in places, these places.
+    """
+    made, operands = sum(map(width_of, equation.outvars)), list(equation.invars)
+    if equation.primitive.name in _READS_PLACES:
+        return made + min(made, width_of(operands[0])) + sum(map(width_of, operands[1:]))
+    return made + sum(map(width_of, operands))
 
 
 def _shape(atom: Any) -> tuple[Any, ...]:
@@ -55,8 +67,17 @@ def _of_product(equation: core.JaxprEqn, made: int) -> int:
 
 
 def _of_convolution(equation: core.JaxprEqn, made: int) -> int:
+    """A product and a sum for each element of the kernel at each of its places.
+
+    Along an axis it has as many places as the shorter of input and output: it is not counted at the zeros that a transposed
+    convolution puts between and around the elements of its input.
+    """
     kernel, numbers = _shape(equation.invars[1]), equation.params["dimension_numbers"]
-    return 2 * made * (math.prod(kernel) // kernel[numbers.rhs_spec[0]])
+    before, after = _shape(equation.invars[0]), _shape(equation.outvars[0])
+    fewer = 1.0
+    for own, result in zip(numbers.lhs_spec[2:], numbers.out_spec[2:], strict=True):
+        fewer *= min(before[own], after[result]) / max(after[result], 1)
+    return round(2 * made * fewer * (math.prod(kernel) // kernel[numbers.rhs_spec[0]]))
 
 
 def _of_power(equation: core.JaxprEqn, made: int) -> int:

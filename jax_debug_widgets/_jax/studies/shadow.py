@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.studies.magnitudes import is_float, on_host_or_none, scale_in, size_in
 from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.repeats import solving_of
@@ -26,6 +26,9 @@ from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, only_program, widened
 from jax_debug_widgets.graphs.rounding import Measure, is_inexact
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Path = tuple[tuple[int, str], ...]
 
@@ -35,11 +38,18 @@ MOST_IN_LOOPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class ShadowPair:
-    """A value of the program, the same in float64, and the error of the first."""
+    """A value of the program, the same in float64, and the error of the first.
+
+    Attributes:
+      size: the root mean square of the float64 value, or its scale.
+      scale: the size of the numbers that cancel to zero in it, see `graphs/zeros.py`; 0 if it is not zero.
+    """
 
     narrow: Any
     wide: Any
     error: float = 0.0
+    size: float = 0.0
+    scale: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +57,14 @@ class Shadowed:
     """A program that has run beside itself.
 
     Attributes:
-      outputs: each as it is, and in float64.
+      outputs: each as it is, and in float64, with its scale.
       measures: the path and number of an equation, as in `graphs.Program` -> what was measured.
       first: the key of the equation that was beyond the tolerance first.
       not_followed: primitives that only run as they are -> how many equations; loops that did not run step by step to their end
         are `long` ones.
     """
 
-    outputs: Sequence[tuple[np.ndarray, np.ndarray]]
+    outputs: Sequence[tuple[np.ndarray, np.ndarray, float]]
     measures: dict[tuple[Path, int], Measure]
     first: tuple[Path, int] | None
     not_followed: Counter[str]
@@ -74,14 +84,15 @@ def shadow(traced: Traced, advance: Callable[[], object]) -> Shadowed:
     consts = [_exact(one) for one in traced.consts]
     operands = [_exact(jnp.asarray(one)) for one in traced.operands]
     results = run.program(traced.jaxpr, consts, operands, (), (), is_whole=True)
-    outputs = [(on_host(one.narrow), on_host(one.wide)) for one in results]
+    outputs = [(on_host(one.narrow), on_host(one.wide), one.scale) for one in results]
     return Shadowed(outputs, run.measures, run.first, run.not_followed, run.long)
 
 
 def _exact(value: Any) -> ShadowPair:
     """Make the pair of an input or constant: both of its numbers are the same at first."""
     with jax.enable_x64(True):
-        return ShadowPair(value, widened(value))
+        wide = widened(value)
+    return ShadowPair(value, wide, size=size_in(on_host_or_none(wide)))
 
 
 class _Run:
@@ -133,8 +144,8 @@ class _Run:
         return self.measured(equation, inputs, results, self._wide(equation, inputs, results), key, steps)
 
     def _wide(self, equation: core.JaxprEqn, inputs: Sequence[ShadowPair], results: Sequence[Any]) -> Sequence[Any]:
-        if not any(_is_float(one) for one in results):
-            decides = equation.primitive.name in _DECIDES and any(_is_float(one.narrow) for one in inputs)
+        if not any(is_float(one) for one in results):
+            decides = equation.primitive.name in _DECIDES and any(is_float(one.narrow) for one in inputs)
             if not decides:
                 return results
         with jax.enable_x64(True):
@@ -152,18 +163,22 @@ class _Run:
         wide: Sequence[Any],
         key: tuple[Path, int],
         steps: tuple[int, ...],
+        found: Sequence[ShadowPair] = (),
     ) -> list[ShadowPair]:
-        """Note how far the results of an equation are apart."""
+        """Note how far the results of an equation are apart; `found` are the results that its bodies gave."""
         measure = self.measures.setdefault(key, Measure())
-        arrays = [_on_host_or_none(one) for one in narrow]
-        others = [_on_host_or_none(one) for one in wide]
+        arrays = [on_host_or_none(one) for one in narrow]
+        others = [on_host_or_none(one) for one in wide]
         before = max((one.error for one in inputs), default=0.0)
         errors = [0.0] * len(arrays)
         kept = [at for at, one in enumerate(arrays) if one is not None and others[at] is not None]
         own: list[Any] = [arrays[at] for at in kept]
         its: list[Any] = [others[at] for at in kept]
-        dtypes = [one.narrow.dtype for one in inputs if _is_float(one.narrow)]
-        for at, error in zip(kept, measure.note(own, its, dtypes, before, steps), strict=True):
+        dtypes = [one.narrow.dtype for one in inputs if is_float(one.narrow)]
+        sizes = [size_in(one) for one in others]
+        scales = [one.scale for one in found] or [scale_in(equation, inputs, size) for size in sizes]
+        noted = measure.note(own, its, [scales[at] for at in kept], dtypes, before, steps)
+        for at, error in zip(kept, noted, strict=True):
             errors[at] = error
         if self.first is None and measure.first is not None:
             self.first = key
@@ -172,8 +187,8 @@ class _Run:
                 int((a != b).sum()) for a, b in zip(own, its, strict=True) if not is_inexact(a) and a.shape == b.shape
             )
         return [
-            ShadowPair(one, other if _is_float(one) else one, error)
-            for one, other, error in zip(narrow, wide, errors, strict=True)
+            ShadowPair(one, other if is_float(one) else one, error, max(size, scale), scale)
+            for one, other, error, size, scale in zip(narrow, wide, errors, sizes, scales, strict=True)
         ]
 
 
@@ -187,24 +202,14 @@ def _key_of(equation: core.JaxprEqn) -> str:
     return next(key for key, _ in programs_in(equation))
 
 
-def _is_float(value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
-    return dtype is not None and jax.dtypes.issubdtype(dtype, np.inexact)
-
-
-def _on_host_or_none(value: Any) -> np.ndarray | None:
-    """A value as numbers; a `Ref` has others later."""
-    return on_host(value) if isinstance(value, jax.Array | np.ndarray | np.generic) else None
-
-
 def _both(make: Callable[..., Any], *pairs: ShadowPair) -> ShadowPair:
     """Call `make` with the values, and with the float64 values; pair its results."""
     narrow = make(*(one.narrow for one in pairs))
-    error = max((one.error for one in pairs), default=0.0)
-    if not _is_float(narrow):
+    error, size, scale = (max((getattr(one, key) for one in pairs), default=0.0) for key in ("error", "size", "scale"))
+    if not is_float(narrow):
         return ShadowPair(narrow, narrow, error)
     with jax.enable_x64(True):
-        return ShadowPair(narrow, make(*(one.wide for one in pairs)), error)
+        return ShadowPair(narrow, make(*(one.wide for one in pairs)), error, size, scale)
 
 
 def _scan(
@@ -274,7 +279,7 @@ def _noted(
     steps: tuple[int, ...],
 ) -> list[ShadowPair]:
     narrow, wide = [one.narrow for one in found], [one.wide for one in found]
-    return run.measured(equation, inputs, narrow, wide, key, steps)
+    return run.measured(equation, inputs, narrow, wide, key, steps, found)
 
 
 def _solve(

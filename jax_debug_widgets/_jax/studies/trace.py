@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -69,7 +70,13 @@ def trace(
         rest = iter(arrays)
         leaves = [next(rest) if traced else leaf for traced, leaf in zip(is_traced, flat, strict=True)]
         filled_args, filled_kwargs = jax.tree.unflatten(tree, leaves)
-        return jax.tree.map(_array_or_none, function(*filled_args, **filled_kwargs))
+        result = function(*filled_args, **filled_kwargs)
+        if (kind := _unrun(result)) is not None:
+            raise TypeError(
+                f"{function_name(function)} returns a {kind}: its body has not run, so JAX traces nothing of it; "
+                "give a function that returns arrays"
+            )
+        return jax.tree.map(_array_or_none, result)
 
     _call_as(on_arrays, function)
     operands = [leaf for traced, leaf in zip(is_traced, flat, strict=True) if traced]
@@ -80,7 +87,7 @@ def trace(
     names = about.filter_arg_names(is_traced) if len(about.arg_names or ()) == len(is_traced) else None
     about = about._replace(arg_names=names, result_paths=program.jaxpr.debug_info.result_paths)
     paths = tuple(jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(result))
-    name = getattr(function, "__name__", "f")
+    name = function_name(function)
     jaxpr = program.jaxpr.replace(debug_info=about)
     marked = None if marked is None else marked.replace(debug_info=about)
     return Traced(name, jaxpr, program.consts, operands, jax.tree.structure(result), paths, marked)
@@ -108,11 +115,30 @@ def _is_transposed(jaxpr: core.Jaxpr) -> bool:
     return any("transpose(" in str(one.source_info.name_stack) for one in jaxpr.eqns)
 
 
+def function_name(function: Any) -> str:
+    """The name of a function; of a callable object, such as a model, the name of its class."""
+    if isinstance(function, functools.partial):
+        return function_name(function.func)
+    name = getattr(function, "__name__", None)
+    if isinstance(name, str) and name != "<unnamed function>":  # As JAX calls the gradient of a callable object.
+        return name
+    wrapped = getattr(function, "__wrapped__", None)
+    return type(function).__name__ if wrapped is None else function_name(wrapped)
+
+
 def _call_as(own: Any, function: Any) -> None:
     """Let JAX's errors say the user's function and its line."""
-    own.__name__ = own.__qualname__ = getattr(function, "__name__", "f")
+    own.__name__ = own.__qualname__ = function_name(function)
     own.__wrapped__ = inspect.unwrap(function)
     own.__signature__ = inspect.Signature([inspect.Parameter("arguments", inspect.Parameter.VAR_POSITIONAL)])
+
+
+def _unrun(result: Any) -> str | None:
+    """What a function returns that only begins to run later; None for a result that is there."""
+    if inspect.iscoroutine(result):
+        result.close()  # Nobody awaits it, which Python would warn of.
+        return "coroutine"
+    return "generator" if inspect.isgenerator(result) or inspect.isasyncgen(result) else None
 
 
 def _array_or_none(leaf: Any) -> Any:

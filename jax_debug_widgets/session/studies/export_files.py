@@ -16,6 +16,7 @@ def readme_text(package: str, written: FunctionText) -> str:
     """Return the README, which says how to run and edit the program."""
     hosts = [f"* `{one.name}` takes {', '.join(one.takes) or 'nothing'}, gives {one.gives}" for one in written.hosts]
     sections = {
+        "The backward pass": [_BACKWARD] if written.program.has_backward else [],
         "To be filled in": [_HOSTS, *hosts] if hosts else [],
         "Written otherwise than JAX has traced it": [f"* {one}" for one in written.notes],
         "Arrays": [_ARRAYS] if written.constants else [],
@@ -51,6 +52,10 @@ python test_program.py
 those of the source. Change what you want to try: `jax_debug_widgets.diff` and `jax_debug_widgets.compare` tell what it does.
 Shapes are part of the program.
 """
+
+_BACKWARD = """The program computes gradients: the lines under `# backward of` compute them. They do not follow a change of the
+forward pass. To try another model, export the function before it is differentiated, edit that package, and differentiate its
+function, as `jax.value_and_grad` does."""
 
 _HOSTS = "JAX does not see inside functions of the host. Write them in `host.py`:\n"
 

@@ -9,6 +9,7 @@ import jax
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.studies.export.bodies import WRITERS, ExportedStep, bare, sequence, write_function
 from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.library import library_calls
@@ -24,6 +25,7 @@ def _call(key: str, step: ExportedStep) -> list[str]:
     program, name = step.equation.params[key], str(step.equation.params.get("name", "function"))
     for one in left_out(step.equation.params, name):
         step.module.note(one)
+    name = _of_role(name, step)
 
     def write(own: str) -> list[str]:
         return ["@jax.jit", *write_function(step.module, program, step.body(key)).defined(own)]
@@ -35,7 +37,7 @@ def _call(key: str, step: ExportedStep) -> list[str]:
 def _scan(step: ExportedStep) -> list[str]:
     params, x = step.equation.params, step.x
     read, carried = versions.scan_counts(params)
-    name = step.name("step")
+    name = step.name(_called(params["jaxpr"], step, "step"))
     body = write_function(step.module, params["jaxpr"], step.body("jaxpr"), step.outer(0, read), step.used)
     (carry, *more), first = _parameters(step, (body.params[:carried], "carry"), (body.params[carried:], "xs"))
     gives = f"{bare(body.results[:carried])}, {bare(body.results[carried:])}"
@@ -46,6 +48,19 @@ def _scan(step: ExportedStep) -> list[str]:
     ends, stacked = (bare(part) if part else "_" for part in (step.made[:carried], step.made[carried:]))
     call = f"lax.scan({given}, length={params['length']}{options})"
     return [*body.defined(name, ", ".join([carry, *more]), first, gives), f"{ends}, {stacked} = {call}"]
+
+
+def _called(program: Any, step: ExportedStep, otherwise: str) -> str:
+    """The name of the user's function that a loop or a branch runs; `otherwise` for a lambda and a function of a library."""
+    about = opened(program)[0].debug_info
+    file, name = getattr(about, "func_filename", None), getattr(about, "func_name", "")
+    wanted = name if file and is_users(file) and name.isidentifier() else otherwise
+    return _of_role(wanted, step)
+
+
+def _of_role(name: str, step: ExportedStep) -> str:
+    """The name of a function that an equation runs, which says so if it is a part of the backward pass."""
+    return f"{name}_backward" if step.read.role == "backward" else name
 
 
 def _parameters(step: ExportedStep, *groups: tuple[Sequence[str], str]) -> tuple[list[str], list[str]]:
@@ -64,7 +79,8 @@ def _while(step: ExportedStep) -> list[str]:
     params, x = step.equation.params, step.x
     read_by_cond, read_by_body = params["cond_nconsts"], params["body_nconsts"]
     first = read_by_cond + read_by_body
-    go_on, one_step = step.name("go_on"), step.name("step")
+    go_on = step.name(_called(params["cond_jaxpr"], step, "go_on"))
+    one_step = step.name(_called(params["body_jaxpr"], step, "step"))
     condition = write_function(
         step.module, params["cond_jaxpr"], step.body("cond_jaxpr"), step.outer(0, read_by_cond), step.used
     )
@@ -105,7 +121,8 @@ def _cond(step: ExportedStep) -> list[str]:
     branches = step.equation.params["branches"]
     names, lines = [], []
     for place, branch in enumerate(branches):
-        name = step.name(("if_false", "if_true")[place] if len(branches) == _TWO else f"branch_{place}")
+        plain = ("if_false", "if_true")[place] if len(branches) == _TWO else f"branch_{place}"
+        name = step.name(_called(branch, step, plain))
         names.append(name)
         lines += write_function(step.module, branch, step.body(f"branch_{place}_fun"), used=step.used).defined(name)
     index, *x = step.x

@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.studies.export.forms_of_indexing import gathered, scattered, sliced
 from jax_debug_widgets._jax.studies.export.forms_of_keys import Operands, drawn, folded_in, seeded, split_keys, wrapped
 from jax_debug_widgets._jax.studies.export.forms_of_linalg import eigenvalues, nearly_largest, singular_values
-from jax_debug_widgets._jax.studies.export.forms_of_numpy import high_level
+from jax_debug_widgets._jax.studies.export.forms_of_numpy import high_level, stopped
 from jax_debug_widgets._jax.studies.export.forms_of_sparse import SPARSE
 from jax_debug_widgets._jax.studies.export.forms_of_windows import pulled_back, pushed_forward, windowed
 from jax_debug_widgets._jax.studies.export.literals import RefusedError, dtype_of, text_of, tuple_of
@@ -273,6 +273,7 @@ _BY_NAME: dict[str, Callable[..., Iterator[str]]] = {
     **dict.fromkeys(_REDUCTIONS, _reduced),
     "broadcast_in_dim": _broadcast,
     "slice": sliced,
+    "stop_gradient": stopped,
     "gather": gathered,
     **dict.fromkeys((*_SCATTERS, *(one.replace("_", "-") for one in _SCATTERS)), scattered),
     "conv_general_dilated": _convolved,

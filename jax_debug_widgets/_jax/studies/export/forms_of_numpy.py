@@ -30,4 +30,10 @@ def high_level(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
         yield f"{each}({x[0]})"
 
 
+def stopped(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
+    """`lax.stop_gradient` of a number, which JAX gives back un-jitted: an array is needed there."""
+    if isinstance(equation.invars[0], core.Literal):
+        yield f"lax.stop_gradient(jnp.asarray({x[0]}))"
+
+
 _ONE_FILL = ("array", "fill value")

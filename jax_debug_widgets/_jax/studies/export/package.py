@@ -25,7 +25,7 @@ from jax_debug_widgets._jax.studies.export.jit_options import left_out
 from jax_debug_widgets._jax.studies.export.module import Host, Names, WrittenModule, fresh, identifier, indented
 from jax_debug_widgets._jax.studies.export.trees import FunctionArguments, built, read_arguments
 from jax_debug_widgets._jax.studies.programs import ProgramAnnotations, program_of, runs_one_call
-from jax_debug_widgets._jax.studies.trace import Traced, trace
+from jax_debug_widgets._jax.studies.trace import Traced, function_name, trace
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets.graphs.program import Program
 
@@ -71,7 +71,7 @@ def write_package(
             raise
         call, traced = _traced(function, args, kwargs, lines_of, is_no_float)
     program = program_of(traced, reading)
-    called = identifier(name or getattr(function, "__name__", None) or "f", "f")
+    called = identifier(name or function_name(function), "f")
     module = WrittenModule(program, reading, functools.partial(_known_array, call.function))
     with module.width.traced():
         return _written(call, traced, program, module, called)
@@ -90,7 +90,7 @@ def _traced(
     def arrays_of(*arrays: Any) -> list[Any]:
         return call.on_leaves(function, *arrays)
 
-    arrays_of.__name__ = getattr(function, "__name__", "f")
+    arrays_of.__name__ = function_name(function)
     traced = trace(arrays_of, call.operands(), {}, lines_of, whole_numbers=True)
     names = tuple(text for text, _, leaf in read_arguments(given).leaves if not is_fixed(leaf))
     about = traced.jaxpr.debug_info._replace(arg_names=names)
@@ -224,19 +224,21 @@ def _text_of(
     constants = [f'{key} = _constants["{key}"]  # {_type_of(value)}' for key, value in module.constants.items()]
     local += ["load_arrays"] if constants else []
     local += [one.lstrip("@") for one in width.decorators]
-    heads = [
-        f"# Written by jax_debug_widgets from {name}, jax {jax.__version__}. It is yours to edit: README.md says how to run it."
-    ]
+    heads = [_WRITTEN.format(name=name, jax=jax.__version__), *([_BACKWARD] if program.has_backward else [])]
     standard = [f"import {one}" for one in ("collections", "functools") if f"{one}." in body]
     standard += ["from pathlib import Path"] if constants else []
-    told = "\n".join([*width.first, body])
-    third = [line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", told)] + sorted(imports)
+    third = [
+        line for word, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){word}\.", "\n".join([*width.first, body]))
+    ] + sorted(imports)
     own = ["from . import host"] if module.hosts else []
     own += [f"from ._runtime import {', '.join(sorted(local))}"] if local else []
     tables = ['_constants = load_arrays(Path(__file__).parent / "constants.npz")', *constants] if constants else []
     parts = [heads, standard, third, own, width.first, tables]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n\n\n" + body + "\n"
 
+
+_WRITTEN = "# Written by jax_debug_widgets from {name}, jax {jax}. It is yours to edit: README.md says how to run it."
+_BACKWARD = "# Gradients (`# backward of`) do not follow a change of the forward pass: see README.md."
 
 _IMPORTS = {
     "jax": "import jax",

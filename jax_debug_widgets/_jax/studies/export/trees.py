@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,11 +57,12 @@ def _read(text: str, name: str, value: Any, found: FunctionArguments) -> None:
     for place, (key, child) in enumerate(children_of(value)):
         reached = _reached(text, value, key, child)
         if reached is not None:
-            _read(reached, f"{name}_{plain_key(key)}", child, found)
+            _read(reached[0], f"{name}_{plain_key(key)}", reached[1], found)
             continue
-        first, leaves = _first_leaf(value, place), jax.tree.leaves(child)
-        for number, leaf in enumerate(leaves):
-            own = f"{name}_{plain_key(key)}" + (f"_{number}" if len(leaves) > 1 else "")
+        first = _first_leaf(value, place)
+        for number, (path, leaf) in enumerate(jax.tree_util.tree_flatten_with_path(child)[0]):
+            keys = (key, *path) if structure.num_leaves > 1 else ()  # A box around one array says nothing of it.
+            own = "_".join(map(str, (name, *map(plain_key, keys))))
             found.leaves.append((f"jax.tree.leaves({text})[{first + number}]", own, leaf))
 
 
@@ -78,19 +81,28 @@ def _first_leaf(value: Any, place: int) -> int:
     return sum(len(jax.tree.leaves(child)) for _, child in list(children_of(value))[:place])
 
 
-def _reached(text: str, value: Any, key: Any, child: Any) -> str | None:
-    """The text of a child, if Python finds it there."""
+def _reached(text: str, value: Any, key: Any, child: Any) -> tuple[str, Any] | None:
+    """The text of a child and what Python finds there, if that is the child or has its leaves."""
     try:
-        match key:
-            case DictKey(key=name) if value[name] is child:
-                return f"{text}[{name!r}]"
-            case SequenceKey(idx=place) if value[place] is child:
-                return f"{text}[{place}]"
-            case GetAttrKey(name=name) if getattr(value, name) is child:
-                return f"{text}.{name}"
+        with warnings.catch_warnings(action="error"):  # What warns, such as a deprecated attribute, is not written.
+            match key:
+                case DictKey(key=name):
+                    there, found = f"{text}[{name!r}]", value[name]
+                case SequenceKey(idx=place):
+                    there, found = f"{text}[{place}]", value[place]
+                case GetAttrKey(name=name):
+                    there, found = f"{text}.{name}", getattr(value, name)
+                case _:
+                    return None
     except Exception:  # noqa: BLE001 - the keys of a class are for people; they need not be its items.
         return None
-    return None
+    return (there, found) if found is child or _has_leaves_of(child, found) else None
+
+
+def _has_leaves_of(child: Any, found: Any) -> bool:
+    """Whether a value that a class makes anew, as `flax.nnx.State` does of a part of it, has the leaves of a child."""
+    leaves, own = jax.tree.leaves(child), jax.tree.leaves(found)
+    return len(leaves) == len(own) > 0 and all(map(operator.is_, leaves, own))
 
 
 def plain_key(key: Any) -> Any:

@@ -113,6 +113,9 @@ class _Made:
             except _InTheMakingError:  # The two functions use each other.
                 self._later.append((namespace, key, number))
         # Variables of the closure become names of the module, so that functions that use each other find each other.
+        if source["name"] == "<lambda>":  # The only one in its statement.
+            (own,) = (one for one in ast.walk(tree) if isinstance(one, ast.Lambda))
+            return eval(compile(ast.Expression(own), source["file"], "eval"), namespace)  # noqa: S307 - as below.
         exec(compile(tree, source["file"], "exec"), namespace)  # noqa: S102 - the user's own source.
         return namespace[source["name"]]
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import linecache
+import symtable
 import sys
 import textwrap
 import types
@@ -20,6 +21,10 @@ Word = list[Any]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
+
+
+LAMBDA = "<lambda>"
+"""The name of every lambda."""
 
 
 class CannotBeToldError(ValueError):
@@ -105,11 +110,11 @@ class Told:
             lines, first = inspect.getsourcelines(value)
             file = inspect.getsourcefile(value) or inspect.getfile(value)
         except (OSError, TypeError):
-            raise CannotBeToldError(f"`{name}` has no source to be had") from None
+            raise CannotBeToldError(f"the source of {name} was not found; define it in a file") from None
         text = textwrap.dedent("".join(lines))
-        tree = _parsed(text, name)
+        own = _own_source(text, value.__name__, name)
         self.files[file] = linecache.getlines(file)
-        meant = dict(_meant(tree, namespace))
+        meant = dict(_meant(own, namespace))
         names = {key: self.add(one, key) for key, one in meant.items() if one is not value}
         source = {
             "text": text,
@@ -122,17 +127,32 @@ class Told:
         return ["source", source]
 
 
-def _parsed(text: str, name: str) -> ast.Module:
+def _own_source(text: str, called: str, name: str) -> str:
+    """Return the source of a function: of a lambda only the lambda, which must be the only one in its statement."""
+    refused = CannotBeToldError(f"`{name}` is written inside another statement; give it a `def` of its own")
     try:
-        return ast.parse(text)
-    except SyntaxError:  # A lambda in the middle of a statement.
-        raise CannotBeToldError(f"`{name}` is written inside another statement; give it a `def` of its own") from None
+        tree = ast.parse(text)
+    except SyntaxError:  # A part of a statement of several lines.
+        raise refused from None
+    if called != LAMBDA:
+        return text
+    lambdas = [one for one in ast.walk(tree) if isinstance(one, ast.Lambda)]
+    if len(lambdas) != 1:
+        raise refused
+    return ast.unparse(lambdas[0])
 
 
-def _meant(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _meant(text: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Return the names in a source that are defined outside of it, with their values."""
-    names = dict.fromkeys(one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
+    names = dict.fromkeys(_outer_names(symtable.symtable(text, "source", "exec")))
     return ((name, namespace[name]) for name in names if name in namespace)
+
+
+def _outer_names(table: symtable.SymbolTable) -> Iterator[str]:
+    """Yield the names that a scope and those inside it read, and that none of them defines."""
+    yield from (one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced())
+    for inner in table.get_children():
+        yield from _outer_names(inner)
 
 
 def _imported(value: Any) -> Word | None:
@@ -165,7 +185,7 @@ def told(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
       CannotBeToldError: a value cannot be sent; the message says which.
     """
     found = Told()
-    name = getattr(function, "__name__", "f")
+    name = getattr(function, "__name__", type(function).__name__)
     first = found.add(function, name)
     given = found.add(tuple(args), "argument")
     named = found.add(dict(kwargs), "argument")

@@ -1,0 +1,54 @@
+"""Tell the magnitude of values, and how many numbers an equation adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets.graphs.figures import root_mean_square
+from jax_debug_widgets.graphs.rounding import is_inexact
+from jax_debug_widgets.graphs.zeros import scale_of
+
+
+def is_float(value: Any) -> bool:
+    """Whether a value has real or complex numbers."""
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, np.inexact)
+
+
+def on_host_or_none(value: Any) -> np.ndarray | None:
+    """A value as numbers; a `Ref` has others later."""
+    return on_host(value) if isinstance(value, jax.Array | np.ndarray | np.generic) else None
+
+
+def size_in(array: np.ndarray | None) -> float:
+    """The root mean square of an array; 0 of what has no real or complex numbers."""
+    return 0.0 if array is None or not is_inexact(array) else root_mean_square(np.abs(array).astype(np.float64))
+
+
+def scale_in(equation: core.JaxprEqn, inputs: Sequence[Any], size: float) -> float:
+    """The scale of a result of this size, see `graphs/zeros.py`; `inputs` have a `size` and a `scale`."""
+    sizes, scales = [one.size for one in inputs], [one.scale for one in inputs]
+    return scale_of(equation.primitive.name, sizes, scales, size, _terms(equation), _power_of(equation))
+
+
+def _power_of(equation: core.JaxprEqn) -> float:
+    """The power to which an equation raises its operand; 0 if it raises none."""
+    name = equation.primitive.name
+    return float(equation.params["y"]) if name == "integer_pow" else {"square": 2.0, "sqrt": 0.5}.get(name, 0.0)
+
+
+def _terms(equation: core.JaxprEqn) -> float:
+    """How many numbers an equation adds for each number of its result."""
+    name, params = equation.primitive.name, equation.params
+    operand: Any = equation.invars[0].aval if equation.invars else None
+    if name == "dot_general":
+        return float(np.prod([operand.shape[axis] for axis in params["dimension_numbers"][0][0]]))
+    if name == "cumsum":
+        return float(operand.shape[params["axis"]])
+    return float(np.prod([operand.shape[axis] for axis in params["axes"]])) if name == "reduce_sum" else 1.0
