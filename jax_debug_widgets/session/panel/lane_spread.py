@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _COUNTS = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf}
-"""The statistics that count elements that are not finite, and what they count."""
+"""Statistic that counts elements that are not finite -> the number that it counts."""
 
 
 def gathered(store: Store, site: CallSite, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, LaneSpread] | None:

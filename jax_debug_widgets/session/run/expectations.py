@@ -73,7 +73,15 @@ class Expectations:
                 self._awaited.update(one.id for one in others)
 
     def _from_others(self, tap: Tap, ahead: int) -> int:
-        """Balance a call with `ahead` surplus firings, missing ones if negative. Return how many of these other calls had."""
+        """Balance the firings of one call with surplus and missing firings of other calls.
+
+        Args:
+          tap: the tap that fired.
+          ahead: the surplus firings of the call; negative if firings are missing.
+
+        Returns:
+          The number of missing firings that earlier calls had as a surplus.
+        """
         self._ahead[tap] += max(ahead, 0)
         given = min(max(-ahead, 0), self._ahead[tap])
         self._ahead[tap] -= given

@@ -35,9 +35,14 @@ def birth(found: Sequence[Finding], run: Values, notes: Sequence[str]) -> Findin
 
 
 def event_after(run: Values, program_of: Callable[[int], tuple[str, Any]], hits: LineHits) -> int:
-    """Return the run's first event that is not finite, if all such events are of the call of a check's hit, or of later ones.
+    """Return the position of the run's first event that is not finite, if no such event came before the call of a check's hit.
 
-    It is -1 if one may belong to an earlier call or to no call, and if there is none. `program_of` is that of `CallLog`.
+    It is -1 if there is no such event, and if one may belong to an earlier call or to no call.
+
+    Args:
+      run: the run.
+      program_of: the method of `CallLog`.
+      hits: the hits of the check at one line.
     """
     firsts = [found.first for found in run.store.nonfinite().values()]
     if not firsts:

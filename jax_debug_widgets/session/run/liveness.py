@@ -68,7 +68,7 @@ def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
 
 
 def at_time(moment: float) -> str:
-    """Write a moment, in seconds since the epoch, as a local time; one that no clock can show as it is."""
+    """Write a time in seconds since the epoch as local time; write the number itself if it is out of range."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
     except (OverflowError, ValueError, OSError):

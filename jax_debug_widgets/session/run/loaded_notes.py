@@ -1,4 +1,4 @@
-"""Write the notes about a run that was read from a file: those that it had, and how far the file goes."""
+"""Write the notes about a run that was read from a file: the notes that it had, and what the file lacks."""
 
 from __future__ import annotations
 

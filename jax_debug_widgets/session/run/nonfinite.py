@@ -232,7 +232,7 @@ def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
     def follows(one: OddSite, root: OddSite) -> bool:
         if (
             one.step != root.step
-        ):  # In a later step it may have come in any way; only a NaN does not follow infinities, which may be on purpose.
+        ):  # In a later step any value may follow, except a NaN after infinities, which may be there on purpose.
             return bool(root.found.nan) or not one.found.nan
         own, other = upstream.get(one.site.id), upstream.get(root.site.id)
         return own is None or other is None or own.may_come_from(other)

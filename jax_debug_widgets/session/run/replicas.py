@@ -13,7 +13,7 @@ from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
 _LIKE_REPLICAS = 2
-"""The number of distinct values that must be equal to the bit before the processes are taken to compute a series alike."""
+"""Processes count as replicas for a series after this number of distinct values were equal bit by bit."""
 
 
 class OfProcess(Protocol):

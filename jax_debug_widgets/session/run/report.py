@@ -228,7 +228,10 @@ def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
 
 
 def of_what_is_let_go(run: Reported) -> Iterator[str]:
-    """Yield notes about lists that have only the end of a long run. They have no numbers, as each change is sent again."""
+    """Yield notes about lists that keep only the newest entries of a long run.
+
+    The notes have no counts, because each change of a note is sent to the browser again.
+    """
     if run.store.released:
         yield (
             "All ended runs together keep at most --max-ended-mb in memory: this run has dropped its "

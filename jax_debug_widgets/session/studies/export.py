@@ -108,12 +108,12 @@ class Exported:
         return getattr(self.load(), self.name)
 
     def check(self) -> ExportCheck:
-        """Run both, jitted, on the arguments of the export, and compare the bits of the results.
+        """Run the function and the package, both jitted, on the arguments of the export; compare the results bit by bit.
 
-        What the function gives is kept in `expected.npz`, for the folder's own test.
+        The results of the function are written to `expected.npz`, for the folder's own test.
 
         Raises:
-          AssertionError: a result is not equal to the bit. NotImplementedError: host functions are to be filled in.
+          AssertionError: a result is not equal bit by bit. NotImplementedError: host functions are not filled in yet.
         """
         if self.hosts and (self.path / "host.py").read_text(encoding="utf-8") == host_text(self._written):
             raise NotImplementedError(f"fill in {', '.join(self.hosts)} in host.py first")

@@ -166,7 +166,7 @@ def traces_of(
 
 
 def _python_function(function: Any) -> tuple[Any, Any]:
-    """Return the function that Python runs, and the object that it is a method of; None if it is of none."""
+    """Return the function that Python runs, and the object that it is a method of; None if it is no method."""
     if inspect.ismethod(function):
         return function.__func__, function.__self__
     call: Any = inspect.getattr_static(type(function), "__call__", None)
@@ -208,7 +208,7 @@ def _flops_by_xla(found: Traced) -> float | None:
     try:
         program = jaxpr_as_fun(ClosedJaxpr(found.jaxpr, found.consts))
         told = jax.jit(program).lower(*found.operands).cost_analysis()
-    except Exception:  # noqa: BLE001 - it is a further figure; a program that cannot be lowered still has a table.
+    except Exception:  # noqa: BLE001 - the flops are optional; a program that cannot be lowered still has a table.
         return None
     count = told.get("flops", -1.0) if isinstance(told, dict) else -1.0
     return count if count >= 0 else None  # A negative number means that XLA has no count.
