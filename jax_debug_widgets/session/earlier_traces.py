@@ -24,7 +24,8 @@ class EarlierTraces:
     def before(self, trace: Trace) -> Sequence[Trace]:
         """Return the earlier traces of this trace's function, oldest first, and keep the trace.
 
-        A trace of a function of this package is not kept, and has no earlier traces."""
+        A trace of a function of this package is not kept, and has no earlier traces.
+        """
         if trace.is_ours:
             return ()
         function = counted_as(trace)

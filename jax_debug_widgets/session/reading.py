@@ -88,7 +88,7 @@ _NO_DEBUGGER = SimpleNamespace(
 
 
 class ReadingSession(RunKeeper):
-    """The session of a process that has no JAX: it reads runs from files. Any other attribute raises an error that JAX is needed."""
+    """The session of a process that has no JAX: it reads runs from files. Other attributes raise an error: JAX is needed."""
 
     current: Run | None = None
     debugger = _NO_DEBUGGER

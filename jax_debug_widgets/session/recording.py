@@ -211,7 +211,7 @@ class Recording:
             self._saving.end()
         if over and self._recorder is not None:
             self._recorder.finish()
-        # The listing is sent after the output: a front end that missed the output sees in the listing that there is a newer one.
+        # The listing comes after the output: a front end that missed the output sees there that there is a newer one.
         self._session.listing.tell(self.run, over=over)
         if over:
             return None

@@ -44,7 +44,10 @@ _OF_THE_SESSION = ("watch", "line", "mute", "every")
 
 
 def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
-    """Return the messages that answer `request`; an `error` if that is impossible. It never raises, because nobody in the kernel would see it."""
+    """Return the messages that answer `request`; an `error` if that is impossible.
+
+    It never raises, because nobody in the kernel would see the exception.
+    """
     session.debugger.observers.heard()
     key, number = str(request.get("run", "")), request.get("id")
     number = number if isinstance(number, int) else -1
