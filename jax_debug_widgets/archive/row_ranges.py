@@ -91,7 +91,7 @@ class TableReader:
             if found is None:
                 told: list[str] = []
                 found = self.stretch(files, own, name, stretch, told), told
-                if goes_on and stretch.stop != OPEN:  # It will be read again, and does not change.
+                if goes_on and stretch.stop != OPEN:  # A sealed file does not change, and will be requested again.
                     self._sealed[name, stretch] = found
             tables.append(found[0])
             problems += found[1]

@@ -47,7 +47,7 @@ class _Recorded:
         """The exception that the script has not caught."""
         self.is_interrupted = False
         self.has_run = True
-        """False if there was nothing to run; a message on stderr has said so."""
+        """False if there was nothing to run. A message on stderr tells the user."""
 
     def begin(self) -> None:
         """Begin the recording; called when the script has imported JAX."""

@@ -25,7 +25,7 @@ _DEEPEST = 4
 _MOST_FUNCTIONS = 500
 
 Given = Mapping[str, Any]
-"""The arguments that are known while a function is traced: the object of a method, and static objects."""
+"""Name -> value of the arguments that are known while a function is traced: the object of a method, static objects."""
 
 Reached = dict[FunctionType, Given]
 """A function -> its known arguments."""
@@ -56,7 +56,7 @@ def _methods(classes: Collection[type], found: Reached) -> Iterator[FunctionType
 
 
 def _brought_by(arguments: Any) -> tuple[set[type], list[Any]]:
-    """Return the classes of the objects in arguments, also those that `equinox.filter_jit` takes apart, and the functions."""
+    """Return the classes of the pytrees in arguments, those of `equinox.filter_jit` included, and the functions in them."""
     leaves, structure = jax.tree_util.tree_flatten(arguments)
     todo = [structure, *(one for one in leaves if isinstance(one, jax.tree_util.PyTreeDef))]
     found: set[type] = set()
@@ -117,7 +117,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
 
 @cached_by_identity
 def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], str, int], ...]:
-    """The chains of names that a function reads or assigns, each also as text, with its line."""
+    """Return the chains of names that a function reads or assigns, each with its text and its line."""
     return tuple((names, written(names), line) for names, line in dict.fromkeys(chains(code, stores=True)))
 
 
@@ -134,7 +134,7 @@ def code_of(value: Any) -> CodeType | None:
 
 
 def own_code(function: Any) -> CodeType | None:
-    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python's."""
+    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python code."""
     plain, _ = _plain(function) if callable(function) else (None, None)
     return None if plain is None else plain.__code__
 
@@ -175,7 +175,7 @@ def _step(value: Any, step: Any) -> Any:
 
 
 def _own(value: Any, name: str) -> Any:
-    """Return what an object itself holds as an attribute: a function there is no method, and gets no `self`."""
+    """Return an attribute in the dictionary of an object itself. A function there is not a method, and gets no `self`."""
     return vars(value).get(name) if inspect.getattr_static(value, "__dict__", None) is not None else None
 
 
@@ -200,7 +200,7 @@ def _is_code(value: Any) -> bool:
 
 
 def _plain(function: Any) -> tuple[FunctionType | None, Any]:
-    """Return the function inside wrappers, and the object to which it is bound."""
+    """Return the function inside wrappers, and the object to which it is bound; None for what there is not."""
     for _ in range(_DEEPEST):
         if isinstance(function, MethodType):
             return (
@@ -219,7 +219,7 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
 
 
 def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
-    """Return the arguments that a method or a `functools.partial` has bound: the object, and those of the partial."""
+    """Return the arguments that a method or a `functools.partial` has bound: the method's object, the partial's arguments."""
     given: list[Any] = []
     by_name: dict[str, Any] = {}
     for _ in range(_DEEPEST):
@@ -234,7 +234,7 @@ def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
 
 
 def _held(function: FunctionType, given: Any) -> Iterator[Any]:
-    """Yield the functions that a library's function holds: those that it wraps."""
+    """Yield the functions that a function of a library wraps: in its closure, or as an argument of a partial."""
     values = [_content(cell) for cell in function.__closure__ or ()]
     if isinstance(given, partial):
         values += [*given.args, *given.keywords.values()]

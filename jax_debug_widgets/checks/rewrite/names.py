@@ -44,7 +44,7 @@ def read_in(*nodes: ast.AST) -> set[str]:
 
 
 def unused(name: str, *taken: Container[str]) -> str:
-    """Return the name, or with a number behind it, such that none of `taken` has it."""
+    """Return the name, with a number after it if one of `taken` has the name."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(one for one in itertools.chain((name,), numbered) if not any(one in names for names in taken))
 
