@@ -49,7 +49,8 @@ class Boxes:
     """All boxes of a program.
 
     Attributes:
-      root: the box of the whole program; `all`: every box by its number.
+      root: the box of the whole program.
+      all: every box, by its number.
       of_equation: the innermost box of each equation without bodies.
     """
 
@@ -73,7 +74,7 @@ class Boxes:
     def _put(self, node: _Node, equation: Equation, skip: int) -> None:
         """Add an equation to the node of its frames, and the equations of its bodies to its own node.
 
-        The `skip` outermost frames are those of the bodies around it.
+        The `skip` outermost frames belong to the equations around it.
         """
         number = next(self._numbers)
         frames = [one for one in (*reversed(equation.callers), equation.source) if one is not None]
@@ -97,7 +98,7 @@ class Boxes:
     def _program(self, node: _Node, name: str) -> Box:
         """Make the box of the whole program.
 
-        If the program is one equation or one loop, the box of that is inside it.
+        If the program is one equation or one loop, the box of the equation or loop is inside it.
         """
         box = self._box(node) if node.inside else Box("program", name)
         if box.equations and (not box.children or self._only_loop_of(node)):
@@ -106,7 +107,7 @@ class Boxes:
         return box
 
     def _only_loop_of(self, node: _Node) -> str:
-        """Return text such as `scan × 4` if a node consists of one equation with bodies that is no call; else empty."""
+        """Return text such as `scan × 4` if a node has only one equation with bodies, which is not a call; else empty."""
         while len(node.inside) == 1:
             (node,) = node.inside.values()
             if node.kind == "body" and node.number >= 0 and self._equations[node.number].primitive not in CALLS:

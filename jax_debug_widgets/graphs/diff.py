@@ -26,9 +26,10 @@ _MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
 
 @dataclass(frozen=True, eq=False)
 class EquationChange:
-    """One equation of one program, or a pair of both.
+    """A change of one equation: an equation of one program, or a pair of equations.
 
     Attributes:
+      kind: `same`, `changed`, `added`, `removed`, or `moved` (in another order).
       before, after: the equations; None if the program has none here.
       differences: what differs between the two.
       inside: the differences in each body, if both have bodies.
@@ -118,7 +119,7 @@ class Diff(Sequence[EquationChange]):
         return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
 
     def _about(self, kind: Kind) -> str:
-        """Tell which pass the equations of a kind are of, or what is changed inside of them."""
+        """Return the passes of added or removed equations, or the changes inside changed ones, in words; may be empty."""
         if kind == "changed":
             inside = Counter(one.kind for one in _innermost(self))
             told = ", ".join(f"{inside[one]} {_WORDS[one]}" for one in _WORDS if inside[one])

@@ -18,7 +18,12 @@ _LOOPS = ("scan", "while")
 
 @dataclass(frozen=True)
 class Way:
-    """The equations on a path, and a sentence about it."""
+    """The equations on a path.
+
+    Attributes:
+      equations: their numbers.
+      told: a sentence about the path; may be empty.
+    """
 
     equations: frozenset[int]
     told: str
@@ -28,9 +33,11 @@ class Flow:
     """The flow of values between the equations of a program that have no bodies.
 
     Attributes:
-      takes: for each equation, the numbers of the equations with results that it uses; `gives`: the reverse. Both leave
-        out what a loop passes to its next iteration: `again` maps the equations at the end of an iteration to those
-        that use their results in the next one.
+      equations: all equations of the program.
+      takes: for each equation, the numbers of the equations with results that it uses. The values that a loop passes to its
+        next iteration are left out.
+      gives: the reverse of `takes`.
+      again: an equation at the end of an iteration -> the equations that use its result in the next iteration.
       results: for each result of the program, the equations that it may come from.
     """
 
@@ -39,7 +46,7 @@ class Flow:
         self.takes: list[set[int]] = [set() for _ in self.equations]
         self.again: dict[int, set[int]] = {}
         self._given: dict[int, list[Operand]] = {}
-        """Equation -> those operands that no equation computes: arguments and arrays."""
+        """Equation -> its operands that no equation computes: arguments and arrays."""
         self._next = 0
         self.results = self._read(program.body, [frozenset()] * len(program.body.inputs))
         self.gives: list[set[int]] = [set() for _ in self.equations]
@@ -50,10 +57,10 @@ class Flow:
     def _read(self, body: Body, inputs: Sequence[Made], carried: Sequence[Made] = ()) -> list[Made]:
         made: list[list[Made]] = []
 
-        def read(one: Operand, of: Sequence[Made]) -> Made:
+        def read(one: Operand, given: Sequence[Made]) -> Made:
             if one.kind == "result":
                 return made[one.number][one.position]
-            return of[one.number] if one.kind == "input" and one.number < len(of) else frozenset()
+            return given[one.number] if one.kind == "input" and one.number < len(given) else frozenset()
 
         for equation in body.equations:
             number, self._next = self._next, self._next + 1
@@ -186,7 +193,8 @@ def _first_carried(body: Body) -> int:
 def _of_carries(equation: Equation, body: Body, kept: Sequence[Made]) -> list[Made]:
     """Return the origins of the body's inputs in the previous iteration.
 
-    A scan does not say here how many of its inputs are carries: those with the type of the result at the same position.
+    The number of carries of a scan is not in the data. Inputs count as carries as long as each has the type of the result at
+    the same position.
     """
     if equation.primitive != "scan":
         return list(kept)

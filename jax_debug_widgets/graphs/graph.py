@@ -56,7 +56,7 @@ class Graph:
 
     @cached_property
     def opened(self) -> frozenset[int]:
-        """The numbers of the boxes that are open at first: functions and loops, as long as all of it fits on a page."""
+        """The numbers of the boxes that are open at first: functions and loops, while at most `MOST_SHOWN` boxes are shown."""
         opened, shown = {0}, len(self.boxes.root.children)
         todo = list(self.boxes.root.children)
         while todo:
@@ -70,7 +70,7 @@ class Graph:
         return frozenset(opened)
 
     def scene(self, opened: Collection[int] | None = None) -> Scene:
-        """Return where boxes and wires are drawn; `opened` are the numbers of the open boxes."""
+        """Return boxes and wires with their positions; `opened` are the numbers of the open boxes, None for `self.opened`."""
         return scene_of(self.boxes, self.flow, self.opened if opened is None else opened)
 
     def find(self, text: str, most: int = 200) -> list[Equation]:

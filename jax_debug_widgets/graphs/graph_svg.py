@@ -1,6 +1,6 @@
 """Draw the graph as SVG in an `<img>`.
 
-A page does not remove the styles of an image, so a saved notebook shows it.
+Front ends remove styles from a saved notebook, but not the styles inside an image.
 """
 
 from __future__ import annotations

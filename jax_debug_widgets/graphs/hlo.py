@@ -38,11 +38,18 @@ class Instruction(NamedTuple):
     """An instruction of a compiled program.
 
     Attributes:
+      name: its name.
+      opcode: its operation.
       type: its type as XLA writes it, `f32[64,64]{1,0}`.
-      operands: the names of its operands. `calls`: the names of the computations that it runs.
-      tags: the numbers of the scopes around it, the innermost last; several if XLA has merged several instructions.
-      op_name: JAX's name for it; empty if it has none. `frame`: its stack frame, see `Executable.frames`; 0 if unknown.
-      is_root: whether it is the result of its computation. `is_host_call`: whether it calls Python.
+      operands: the names of its operands.
+      calls: the names of the computations that it runs.
+      computation: the name of the computation that it is in.
+      tags: the numbers of the scopes around it, the innermost last; one tuple for each instruction that XLA merged into it.
+      text: its line, without metadata.
+      op_name: JAX's name for it; empty if it has none.
+      frame: the number of its stack frame, see `Executable.frames`; 0 if unknown.
+      is_root: whether it is the result of its computation.
+      is_host_call: whether it calls Python.
     """
 
     name: str
@@ -160,7 +167,7 @@ def _instructions(text: str) -> Iterator[Instruction]:
 
 @lru_cache(maxsize=4096)
 def tags_in(name: str) -> tuple[int, ...]:
-    """Return the numbers of our scopes in a name that JAX has given."""
+    """Return the numbers of the scopes `eqnN`, which this package adds, in a name that JAX has given."""
     return tuple(map(int, _TAG.findall(name)))
 
 

@@ -15,8 +15,9 @@ class Cell:
     Attributes:
       equations: the numbers of its equations.
       note: further information, shown in small type.
-      is_gone: whether nothing is left of it. `is_box`: whether it stands for several rows. `is_grey`: whether it
-        computes nothing.
+      is_gone: whether nothing is left of it in the compiled program.
+      is_box: whether it is a fusion, which has a border.
+      is_grey: whether it computes nothing.
     """
 
     text: str

@@ -72,7 +72,9 @@ def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST |
 
 def _around(failing: ast.AST, parts: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
     """Return the parts that need the value of `failing`: an outermost choice or condition first, else the innermost call."""
-    if isinstance(failing, ast.ListComp | ast.SetComp | ast.DictComp):  # Python 3.12 reports only the whole.
+    if isinstance(
+        failing, ast.ListComp | ast.SetComp | ast.DictComp
+    ):  # Python 3.12 reports only the whole comprehension.
         return [one for one in parts if one[0] in ast.walk(failing)]
     needing = [
         (part, new) for part, new in parts if failing in ast.walk(part.test if isinstance(part, ast.IfExp) else part)
