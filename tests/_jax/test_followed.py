@@ -139,7 +139,7 @@ def followed(begin, program):
 
 @monitored
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_both_ways_tell_the_same(name):
+def test_settrace_and_monitoring_report_the_same_lines_and_calls(name):
     program = made(name)
     told = followed(by_settrace.begin, program)
     assert followed(by_monitoring.begin, program) == told
@@ -148,7 +148,7 @@ def test_both_ways_tell_the_same(name):
 
 
 @monitored
-def test_other_threads_and_other_tools_are_left_alone():
+def test_monitoring_ignores_other_threads_and_leaves_other_tools_alone():
     loops, branches = made("loops"), made("branches")
     theirs, tool, event = [], sys.monitoring.COVERAGE_ID, sys.monitoring.events.LINE
     sys.monitoring.use_tool_id(tool, "coverage")
@@ -175,7 +175,7 @@ def test_other_threads_and_other_tools_are_left_alone():
 
 
 @monitored
-def test_threads_that_are_followed_at_once():
+def test_two_threads_followed_at_once_get_the_same_notes():
     loops, both, noted = made("loops"), threading.Barrier(2), {}
 
     def program():

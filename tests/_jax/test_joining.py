@@ -103,7 +103,7 @@ ENDS_THE_PROCESS = pytest.mark.cpu("XLA ends the process, without a capture as w
     [pytest.param(one, marks=ENDS_THE_PROCESS if one is in_lanes else ()) for one in CALLS],
     ids=lambda program: program.__name__,
 )
-def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monkeypatch):
+def test_joined_prints_have_the_same_events_with_fewer_host_calls(program, same_bits, monkeypatch):
     compiled = jax.jit(program)
     plain = compiled(X)
     with jdw.capture() as run:
@@ -120,7 +120,7 @@ def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monke
     ]
 
 
-def test_one_of_those_that_are_joined_can_be_muted():
+def test_one_of_several_joined_prints_can_be_muted():
     compiled = jax.jit(in_scan)
     with jdw.capture() as run:
         compiled(X)
@@ -133,7 +133,7 @@ def test_one_of_those_that_are_joined_can_be_muted():
     assert counts == {"min": 8, "max": 4, "mean": 8}
 
 
-def test_they_come_in_the_order_of_the_source():
+def test_joined_prints_arrive_in_source_order():
     with jdw.capture() as run:
         jax.jit(in_scan)(X)
     assert [event.text.split()[0] for event in run.events] == ["min", "max", "mean"] * 4

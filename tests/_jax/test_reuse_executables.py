@@ -71,7 +71,7 @@ SILENT = {
 
 @pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("kind", SILENT)
-def test_what_says_nothing_is_neither_traced_nor_compiled_in_a_capture(kind, compiled):
+def test_a_function_without_prints_is_neither_traced_nor_compiled_again_in_a_capture(kind, compiled):
     function, traces = counting_traces(SILENT[kind])
     expected = function(X)
     compiled.clear()
@@ -82,7 +82,7 @@ def test_what_says_nothing_is_neither_traced_nor_compiled_in_a_capture(kind, com
     assert len(traces) == 1 and not compiled
 
 
-def test_nor_are_operations_that_are_not_jitted(compiled):
+def test_unjitted_operations_are_not_compiled_again_in_a_capture(compiled):
     def computed():
         return (jnp.where(X > 0.5, X, 0) @ jnp.ones((5, 3)) + X[1:4]).mean()
 
@@ -125,7 +125,7 @@ CAPTURES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("second", range(len(CAPTURES)))
 @pytest.mark.parametrize("first", range(len(CAPTURES)))
-def test_in_whatever_captures_a_function_ran_before_each_watches_and_checks_it(first, second):
+def test_each_capture_watches_and_checks_a_function_whatever_captures_ran_it_before(first, second):
     @jax.jit
     def program(x):
         def body(x, i):
@@ -176,7 +176,7 @@ TELLING = {
 
 
 @pytest.mark.parametrize("kind", TELLING)
-def test_what_says_something_is_captured_though_it_was_called_before(kind):
+def test_a_function_with_prints_is_captured_even_if_it_was_called_before(kind):
     function, _ = counting_traces(TELLING[kind])
     expected = jax.block_until_ready(function(X))
     jax.effects_barrier()

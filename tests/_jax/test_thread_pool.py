@@ -26,7 +26,7 @@ def jobs() -> Any:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_each_part_is_done_once(threads, jobs):
+def test_each_part_of_a_job_is_done_once(threads, jobs):
     task, begin = jobs.task.ctypes, threading.Barrier(threads)
     for _ in range(20):
         counts = np.zeros(PARTS, np.uint64)
@@ -51,7 +51,7 @@ def test_each_part_is_done_once(threads, jobs):
         thread_pool._leave(np.uint64(job))
 
 
-def test_who_comes_when_all_is_done_has_nothing_to_do(jobs):
+def test_a_thread_that_joins_a_finished_job_does_nothing(jobs):
     counts = np.zeros(3, np.uint64)
     job = jobs.counting_job(counts, 3)
     for _ in range(2):
@@ -60,7 +60,7 @@ def test_who_comes_when_all_is_done_has_nothing_to_do(jobs):
     thread_pool._leave(job)
 
 
-def test_threads_of_xla_do_help(jobs):
+def test_two_xla_threads_work_on_one_job_at_once(jobs):
     """Each of two parts waits for the other, so two threads are at work at once."""
     register("jax_debug_widgets_tests_meet", jobs.handle)
     told = jax.ffi.ffi_call("jax_debug_widgets_tests_meet", jax.ShapeDtypeStruct((2,), np.uint32))()

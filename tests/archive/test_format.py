@@ -58,7 +58,7 @@ def test_a_newer_version_is_refused_with_what_to_do(golden):
         jdw.load(golden)
 
 
-def test_what_is_not_known_is_passed_over(golden):
+def test_unknown_columns_files_and_fields_are_ignored(golden):
     (path,) = (golden / "p00000/events").iterdir()
     table = parquet.read_table(path)
     parquet.write_table(table.append_column("colour", pa.array(["red"] * len(table))), path)
@@ -76,7 +76,7 @@ def without(folder, missing):
         parquet.write_table(table.drop_columns([name for name in missing if name in table.column_names]), path)
 
 
-def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
+def test_optional_columns_of_calls_may_be_missing_in_older_files(golden):
     without(golden, later := {field.name for field in dataclasses.fields(Call) if field.default is None})
     assert {"run", "numba", "function"} <= later
     calls = jdw.load(golden).calls
@@ -87,7 +87,7 @@ def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other"])
-def test_what_is_no_run_is_told(tmp_path, what):
+def test_a_path_without_a_run_is_refused_with_a_reason(tmp_path, what):
     path = tmp_path / "run.jdw"
     if what == "text":
         path.write_text("hello")
@@ -448,7 +448,7 @@ def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_
     assert (loaded.status().state, len(loaded.events)) == ("done", events)
 
 
-def test_numbers_are_the_numbers_of_the_columns(golden):
+def test_the_column_numbers_has_the_elements_of_the_values(golden):
     """What others read there is what we show."""
     frame = parquet.read_table(golden / "p00000/events").to_pandas()
     run = jdw.load(golden)

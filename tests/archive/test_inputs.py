@@ -124,7 +124,7 @@ class Own:
         (([jnp.ones(2)], Pair(1, Own(jnp.zeros(1)))), (None, Pair(0, Own(0))), r"args\[1\].right is a tests.archive"),
     ],
 )
-def test_what_a_file_cannot_tell_is_taken_from_an_example(tmp_path, args, like, why):
+def test_a_structure_that_a_file_cannot_hold_is_taken_from_an_example(tmp_path, args, like, why):
     run = kept(tmp_path, *args)
     taken = lambda *args: args  # noqa: E731
     with pytest.raises(ValueError, match=why):
@@ -173,7 +173,7 @@ def test_arrays_on_several_devices_are_gathered_and_it_is_said(tmp_path):
     assert any("were on 2 devices. Here they are on one" in note for note in again.run.notes)
 
 
-def test_to_keep_inputs_leaves_the_program_as_it_was(tmp_path, monkeypatch):
+def test_kept_inputs_do_not_prevent_donation(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "_PAUSE_S", 0.005)
     monkeypatch.setattr(recorder, "_STATE_S", 0.005)
     give = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -248,7 +248,7 @@ def test_a_flipped_byte_is_never_another_input(damaged):
         assert bits([leaf.data for leaf in stored.leaves]) == before
 
 
-def test_a_function_that_is_another_one_than_when_it_was_recorded_is_said(tmp_path, monkeypatch):
+def test_a_replay_notes_that_its_function_differs_from_the_recorded_one(tmp_path, monkeypatch):
     text = "import jax\n\n\n@jax.jit\ndef half(x):\n    jax.debug.print('{x}', x=x)\n    return x / 2\n"
     (tmp_path / "halves.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)

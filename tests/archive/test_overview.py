@@ -151,7 +151,7 @@ def test_a_sweep_of_long_runs_is_drawn_without_reading_their_events(sweep):
     assert len(axes.lines) == len(axes.collections) == 3
 
 
-def test_where_the_overview_does_not_tell_it_the_run_is_read(sweep, run):
+def test_a_run_with_a_damaged_overview_is_read_from_its_events(sweep, run):
     runs = jdw.load(f"{sweep}/*.jdw")
     file = next((sweep / "1.jdw").rglob("overview/part-*"))
     file.write_bytes(file.read_bytes()[:-30])

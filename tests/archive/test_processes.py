@@ -103,7 +103,7 @@ def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_the_order_is_that_of_one_clock(tmp_path):
+def test_events_of_all_processes_are_in_the_order_of_one_clock(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0))
     about = folder / "p00001/process.json"
     told = json.loads(about.read_text())

@@ -88,7 +88,7 @@ def test_its_panel_gets_the_batches_of_the_run_itself(run, loaded):
 
 
 @pytest.mark.parametrize("request_", ["mute", "every", "watch", "pause", "step"])
-def test_what_would_change_a_program_is_refused(loaded, request_):
+def test_requests_that_need_a_program_are_refused_for_a_loaded_run(loaded, request_):
     """The numbers of its sites are those of another process: here they are other sites, or none."""
     asked = {
         "type": request_,
@@ -104,13 +104,13 @@ def test_what_would_change_a_program_is_refused(loaded, request_):
     assert content["type"] == "error"
 
 
-def test_one_file_to_send_is_the_same(run, tmp_path):
+def test_a_run_saved_as_a_zip_file_has_the_same_events(run, tmp_path):
     packed = run.save(tmp_path / "all.jdw.zip")
     assert list(tmp_path.iterdir()) == [packed]
     assert_same_events(run.events, jdw.load(packed).events)
 
 
-def test_nothing_is_written_over(run, saved):
+def test_saving_to_an_existing_path_is_refused(run, saved):
     with pytest.raises(ValueError, match="is there already"):
         run.save(saved)
 
@@ -208,7 +208,7 @@ def test_a_run_without_events_can_be_saved(tmp_path):
     assert len(loaded.events) == 0 and loaded.status().state == "done" and not loaded.notes
 
 
-def test_only_as_much_as_is_wanted_is_loaded(tmp_path):
+def test_max_mb_limits_a_loaded_run_to_its_newest_events(tmp_path):
     with jdw.capture() as run:
         for i in range(8):
             jax.debug.print("{x}", x=jnp.full((256, 128), float(i)))
@@ -232,7 +232,7 @@ def test_a_loaded_run_can_be_saved_elsewhere(run, saved, tmp_path, packed, name)
         source.save(tmp_path / name)
 
 
-def test_what_a_file_does_not_have_is_said(loaded):
+def test_an_attribute_that_a_file_lacks_raises_an_error_that_says_so(loaded):
     with pytest.raises(AttributeError, match="host functions is not in the file"):
         _ = loaded.callbacks
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

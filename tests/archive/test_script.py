@@ -211,12 +211,12 @@ sys.stderr.write("the script's last line\\n")
         (["record", __file__, "x.py"], "test_script.py is a file that is there: record into"),
     ],
 )
-def test_a_command_that_cannot_be_is_told(tmp_path, words, why):
+def test_an_incomplete_command_line_is_refused_with_what_to_write(tmp_path, words, why):
     done = python(tmp_path, "-m", "jax_debug_widgets", *words)
     assert done.returncode == 2 and why in done.stderr and not done.stdout
 
 
-def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tmp_path):
+def test_an_unknown_option_is_refused_before_the_script_runs(script, tmp_path):
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--wacth", "h", script, "--lr", "3")
     assert done.returncode == 2 and "unknown option --wacth; did you mean --watch?" in done.stderr and not done.stdout
     assert "nothing was recorded" not in done.stderr

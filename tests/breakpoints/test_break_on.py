@@ -60,14 +60,14 @@ def test_a_condition_over_a_part_of_a_tree_finds_it():
     assert hits(f, {"w": jnp.float32(3)}, watch="params", break_on='params["b"] < -2') == 1
 
 
-def test_where_only_a_gradient_is_watched_its_name_is_told():
+def test_a_condition_over_an_unwatched_value_names_its_watched_gradient():
     with jdw.capture(watch="grad/h", break_on="h < 0") as run:
         jax.jit(jax.grad(scaled))(2.0)
     (note,) = (note for note in run.notes if "was never checked" in note)
     assert "Its gradient is called grad.h." in note
 
 
-def test_what_the_device_has_looked_at_had_something_to_look_at():
+def test_a_condition_that_the_device_evaluates_has_no_note_about_missing_values():
     f = jax.jit(lambda x: jnp.sqrt(r := x * 2) + r)
     for condition, watch in [("r.min() < 1", "r"), ("grad.r > 9", "grad/r"), ("r < 1", "r")]:
         with jdw.capture(watch=watch, break_on=condition) as run:

@@ -137,7 +137,7 @@ def test_with_its_numbers_a_watched_value_is_an_array(stopped):
 
 
 @pytest.mark.behaviour("B3")
-def test_what_is_set_in_the_console_alone_is_said_so(stopped):
+def test_an_assignment_to_a_program_variable_says_that_only_the_console_changed(stopped):
     def user(page):
         stop = page.stop()
         told = page.say(stop, "logits = logits + 1")
@@ -150,7 +150,7 @@ def test_what_is_set_in_the_console_alone_is_said_so(stopped):
     stopped(jax.jit(computing), PARAMS, X, user=user)
 
 
-def test_completion(stopped):
+def test_the_console_completes_names_of_the_frame_and_of_modules(stopped):
     def user(page):
         stop = page.stop()
         found = page.ask("complete", stop=stop["id"], text="print(scal", cursor=10)

@@ -55,7 +55,7 @@ def test_what_a_breakpoint_costs_is_told(stopped, call, cost):
 
 
 @pytest.mark.behaviour("B5")
-def test_what_is_looked_at_anyway_costs_nothing(stopped):
+def test_a_stop_at_a_captured_print_has_no_further_cost(stopped):
     def f(x):
         jax.debug.print("{x}", x=x)
         return x

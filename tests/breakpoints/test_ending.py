@@ -163,7 +163,7 @@ def test_a_program_that_is_only_watched_is_paused_and_ended(page, program):
 @pytest.mark.parametrize("program", PROGRAMS)
 # It may come while JAX's callback of the garbage collector runs, where Python tells of it and drops it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_ends_it(page, program):
+def test_an_interrupt_ends_a_running_program(page, program):
     f, x = PROGRAMS[program]()
 
     def user():
@@ -224,7 +224,7 @@ def test_a_pause_stops_at_the_next_event_and_goes_on(page, program):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("watch", [None, "y"])
-def test_steps_that_tell_among_their_results_are_paused_and_ended_at_one_of_them(page, watch):
+def test_steps_whose_prints_are_results_are_paused_and_ended_at_a_step(page, watch):
     @jax.jit
     def step(x):
         y = jnp.tanh(x @ x)
@@ -282,7 +282,7 @@ def test_q_ends_the_program_at_a_stop(page):
 
 
 @pytest.mark.behaviour("B4")
-def test_it_is_said_to_end_where_its_user_has_seen_it_stand(page):
+def test_a_program_ended_at_a_stop_names_the_line_of_the_stop(page):
     def f(x):
         y = x * 2
         z = jnp.log(y)

@@ -101,7 +101,7 @@ def in_a_while(x):
 @pytest.mark.parametrize("function", [in_a_scan, in_a_branch, under_vmap, in_a_checkpoint, in_a_while])
 @pytest.mark.parametrize("condition", ["nonfinite", "(low < 0).any()"])
 @pytest.mark.each
-def test_what_stops_is_there_whole(function, condition, stopped, same_bits):
+def test_the_value_that_causes_a_stop_is_a_whole_array(function, condition, stopped, same_bits):
     x, seen = jnp.float32([2.5, 2.0, 1.5]), []
 
     def user(page):
@@ -144,7 +144,7 @@ def test_what_other_loops_of_the_same_step_have_computed_is_known_and_nothing_ol
     stopped(jax.jit(nested), jnp.float32(1.25), user=user, watch=True, break_on=condition)
 
 
-def test_what_is_too_large_has_its_statistics(stopped):
+def test_a_large_value_has_its_statistics_at_a_stop(stopped):
     def user(page):
         stop = page.stop()
         assert page.say(stop, "h.nan") == "1"
@@ -214,7 +214,7 @@ def test_what_is_computed_of_an_array_that_was_not_kept_says_what_to_do(stopped)
     stopped(jax.jit(jax.grad(f)), x, user=user, watch=True, break_on="low")
 
 
-def test_stop_ends_it_at_the_first_of_what_has_fired_together(stopped):
+def test_quitting_at_a_stop_skips_later_stops_of_the_same_step(stopped):
     def f(x):
         h = jnp.log(x)
         g = h * 2

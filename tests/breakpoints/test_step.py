@@ -38,7 +38,7 @@ STEPPED = (program, jax.jit(program))
 @pytest.mark.behaviour("G2")
 @pytest.mark.parametrize("function", STEPPED, ids=["plain", "jitted"])
 @pytest.mark.parametrize("into", [False, True], ids=["over", "into"])
-def test_it_computes_what_the_function_computes(function, into):
+def test_a_stepped_program_returns_the_results_of_the_function(function, into):
     standings = []
 
     def ask(standing):
@@ -76,7 +76,7 @@ def test_transformed_programs_can_be_stepped_into(name):
 
 
 @pytest.mark.behaviour("G2")
-def test_what_jax_has_made_stands_at_the_line_that_called_it():
+def test_equations_made_by_jax_stand_at_the_users_line():
     standings = []
 
     def norm(x):
@@ -139,7 +139,7 @@ def test_what_a_python_loop_hands_on_is_not_told_where_it_may_be_that_of_another
 
 
 @pytest.mark.behaviour("G2")
-def test_a_user_steps_through_it(page):
+def test_a_page_steps_over_into_and_out_of_equations(page):
     first = inspect.getsourcelines(program)[1]
     seen = []
 
@@ -260,7 +260,7 @@ def test_each_call_of_a_function_has_variables_of_its_own():
     np.testing.assert_allclose(of_second[-1]["pre"], jnp.tanh(x @ w) @ w)
 
 
-def test_what_has_no_place_in_the_source_can_be_stood_at():
+def test_a_program_without_user_lines_can_be_stepped_through():
     stops = calls_at_each(jnp.linalg.norm, (XS,), into=True)
     assert stops and all(calls for calls in stops)
 

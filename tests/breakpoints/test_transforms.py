@@ -40,7 +40,7 @@ def test_it_stops_under_every_transformation_and_results_stay(transform, stopped
     assert run.status().notes == ()
 
 
-def test_the_lane_that_was_chosen_is_that_of_the_next_stop(stopped):
+def test_a_chosen_lane_stays_chosen_at_the_next_stop(stopped):
     def program(x):
         for _ in range(3):
             x = jdw.breakpoint(x + 1)

@@ -68,7 +68,7 @@ def continuing(page, stop):
 
 
 @pytest.mark.behaviour("B1")
-def test_it_opens_in_a_run_of_its_own_that_ends_with_the_cell(notebook, page):
+def test_an_uncaptured_breakpoint_opens_a_run_that_ends_with_the_cell(notebook, page):
     def look(page, stop):
         assert stop["frames"][0]["function"] == "step"
         assert {one["name"]: one["dtype"] for one in stop["frames"][0]["locals"]} == {"x": "float32", "y": "float32"}
@@ -99,7 +99,7 @@ def test_it_opens_in_a_run_of_its_own_that_ends_with_the_cell(notebook, page):
         pytest.param("keyed_un_jitted(jax.random.key(3))", ["6.0"], id="with a typed key, un-jitted"),
     ],
 )
-def test_under_transformations(notebook, page, call, values):
+def test_an_uncaptured_breakpoint_stops_under_each_transformation(notebook, page, call, values):
     def ordered(y):
         y = y * 2
         jax.debug.breakpoint(ordered=True)
@@ -130,7 +130,7 @@ def test_under_transformations(notebook, page, call, values):
 @pytest.mark.behaviour("B4")
 @pytest.mark.cpu("a cell goes on while a GPU runs its program")
 @pytest.mark.parametrize("how", ["quit", "halt"])
-def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page, how, caplog):
+def test_a_cell_ended_at_a_breakpoint_prints_one_line_and_the_next_cell_runs(notebook, page, how, caplog):
     def end(page, stop):
         if how == "halt":
             page.ask("halt")
@@ -148,7 +148,7 @@ def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page
         assert notebook.run("jax.effects_barrier(); f(jnp.float32(3))").value == "Array(7., dtype=float32)"
 
 
-def test_all_of_a_cell_are_passed_and_the_next_cell_stops_again(notebook, page):
+def test_passing_all_breakpoints_holds_for_one_cell(notebook, page):
     for _ in range(2):
         with User(page, lambda page, stop: page.go_on(stop, "all")):
             assert notebook.run("[float(f(x)) for x in range(20)][-1]").value == "39.0"
@@ -199,7 +199,7 @@ def test_a_program_compiled_ahead_of_time_stops_in_the_capture_that_runs_it(note
 
 
 @pytest.mark.behaviour("B4")
-def test_where_no_page_answers_it_is_skipped_and_said_so(notebook, page, monkeypatch):
+def test_breakpoints_without_a_page_are_skipped_with_one_line(notebook, page, monkeypatch):
     monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
     monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
     outcome = notebook.run("[float(f(x)) for x in range(3)]")

@@ -36,7 +36,7 @@ def test_results_calls_and_errors_are_those_of_plain_jax(transform, body, same_b
 
 
 @pytest.mark.behaviour("C1")
-def test_so_are_those_of_a_host_function_with_a_derivative(transform, same_bits):
+def test_results_of_a_host_function_with_a_derivative_are_those_of_plain_jax(transform, same_bits):
     assert_as_plain_jax(transform, "custom_jvp", same_bits)
 
 

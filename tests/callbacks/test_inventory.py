@@ -71,7 +71,7 @@ def test_an_inventory_tells_kind_place_result_nesting_and_what_is_kept(wrap, cap
 
 @pytest.mark.behaviour("C2")
 @pytest.mark.parametrize("in_a_capture", [False, True])
-def test_it_is_the_same_in_a_capture_which_sees_nothing_of_it(in_a_capture):
+def test_an_inventory_in_a_capture_is_the_same_and_adds_no_events(in_a_capture):
     if not in_a_capture:
         assert [one.kept for one in jdw.callbacks(program, 1.0)] == [1, 0, 1, 1, 1, 1]
         return
@@ -94,7 +94,7 @@ def test_lanes_copies_and_equal_prints_are_counted_one_by_one():
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("loop_inside", [True, False])
-def test_only_loops_are_told_in_an_order(loop_inside):
+def test_the_nesting_lists_loops_before_branches(loop_inside):
     def said(x):
         jax.debug.print("x {x}", x=x)
         return x + 1

@@ -48,7 +48,7 @@ def test_status_tells_what_was_raised(ours):
     assert "raised RuntimeError: not to be called in host" in ours.run("%jaxdebug status").stdout
 
 
-def test_help_and_options_name_it(ours):
+def test_the_help_names_callbacks_cost_and_stuck_after(ours):
     text = ours.run("%jaxdebug help").stdout
     assert "%jaxdebug callbacks F(X)" in text
     assert "%jaxdebug cost F(X)" in text

@@ -85,7 +85,7 @@ def survives(variant, transform):
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("variant", REFUSED)
-def test_the_table_says_what_jax_does(variant, transform):
+def test_the_table_of_refused_transformations_agrees_with_jax(variant, transform):
     if transform == "partly manual shard_map" and jax.__version_info__ < (0, 10):
         pytest.skip("XLA of these versions ends the process")
     if (variant, transform) == ("ordered io", "sharded jit") and jax.__version_info__ < (0, 10):

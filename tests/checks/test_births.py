@@ -144,7 +144,7 @@ def inherited(x):
 
 
 @pytest.mark.parametrize("program", [mask, own_sigmoid, masked, mapped_branch, inherited], ids=lambda one: one.__name__)
-def test_what_is_masked_or_changes_no_result_is_no_birth(program):
+def test_a_nan_that_is_masked_or_reaches_no_result_has_no_finding(program):
     with jdw.capture(check="nonfinite") as run:
         jax.jit(program)(X - 1.0)
         jax.jit(program)(X)
@@ -201,7 +201,7 @@ def asks_and_chooses(x):
 
 
 @pytest.mark.parametrize("function", [compares, asks_and_chooses, jax.vmap(asks_and_chooses)])
-def test_a_value_that_a_choice_tests_for_nan_is_meant(function):
+def test_a_nan_that_a_choice_tests_for_has_no_finding(function):
     with jdw.capture(check="nonfinite") as run:
         assert not jnp.isnan(jax.jit(function)(jnp.array([-jnp.inf, -1.0, 2.0]))).any()
     assert run.findings == []
@@ -224,13 +224,13 @@ def test_a_nan_of_infinite_numbers_is_said_to_be_of_these():
     assert finding.why.startswith("reduce_sum of infinite numbers gives NaN. Argument `x` of")
 
 
-def test_what_is_on_the_same_line_is_no_other_line():
+def test_further_nans_on_the_same_line_are_not_called_other_lines():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: jnp.exp(jnp.log(x) + 1.0) * 2.0)(jnp.array([-1.0]))
     assert "other line" not in run.findings[0].why
 
 
-def test_in_a_library_the_users_line_comes_first():
+def test_a_nan_in_a_library_is_reported_at_the_users_line():
     def f(x):
         return optax.cosine_similarity(x, x * 0, epsilon=0.0)
 
@@ -270,7 +270,7 @@ def test_a_report_counts_the_calls_that_were_checked():
         (lambda x: jax.vmap(jnp.linalg.cholesky)(x[None]), "cholesky of finite numbers gives NaN"),
     ],
 )
-def test_what_lapack_gives_is_looked_at(function, says):
+def test_a_nan_from_a_lapack_routine_is_found(function, says):
     x = jnp.array([[-1.0, 0.0], [0.0, 1.0]])
     with jdw.capture(check="nonfinite") as run:
         jax.jit(function)(x)

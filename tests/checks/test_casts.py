@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
 
 
 @pytest.mark.parametrize("value", [-128.9, 127.9, 0.0])
-def test_what_is_cut_off_behind_the_point_fits(value):
+def test_truncating_a_fraction_is_no_finding(value):
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: (x.astype(jnp.int8), jnp.floor(x).astype(jnp.int32)))(jnp.float32(value))
     assert run.findings == []

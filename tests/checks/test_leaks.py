@@ -94,7 +94,7 @@ def test_a_value_that_a_derivative_wraps_is_shown_at_the_line_that_makes_it(prog
     assert finding.file == FILE and "jnp.sin(x)" in linecache.getline(FILE, finding.span[0])
 
 
-def test_an_exception_that_is_kept_holds_none():
+def test_a_kept_exception_of_a_traced_function_is_no_leak():
     def fails(x):
         y = x + 1
         raise ValueError(y.shape)
@@ -160,7 +160,7 @@ def test_who_needs_the_value_of_a_tracer_after_its_trace_reads_that_it_was_leake
 
 
 @pytest.mark.parametrize("around", [jax.jit, lambda f: jax.jit(jax.vmap(f)), lambda f: lambda x: lax.map(f, x)])
-def test_who_needs_it_while_it_is_traced_reads_that(around):
+def test_a_value_needed_during_its_own_trace_is_not_explained_as_a_leak(around):
     inner = jax.jit(lambda x: float(x) * 2)
 
     def f(x):

@@ -327,7 +327,7 @@ def test_a_negative_segment_is_told_as_it_is():
         lambda x, i: x[:9].reshape(3, 3).at[i, 0].set(2.0),
     ],
 )
-def test_each_way_to_write(function):
+def test_an_index_outside_is_found_for_each_way_to_write(function):
     with jdw.capture(check="oob") as run:
         jax.jit(function)(X, jnp.array([0, 7, 1]))
     assert [one.headline for one in run.findings] == ["index 7 is outside axis 0 (size 3)"]
@@ -361,7 +361,7 @@ def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent(read):
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_what_is_put_back_and_used_as_well_is_reported(read):
+def test_an_old_value_read_outside_is_reported_if_it_is_also_used(read):
     def body(i, carry):
         xs, total = carry
         was = read(xs, i)

@@ -195,7 +195,7 @@ def local(x):
         lambda x: x[: int(np.prod((2,)))] * np.pi,
     ],
 )
-def test_what_is_meant_is_silent(program):
+def test_caches_logging_and_local_state_have_no_finding(program):
     function = jax.jit(program)
     with jdw.capture(check=["purity", "stale", "lists"], echo=False) as run:
         function(X)
@@ -282,7 +282,7 @@ def test_the_state_of_a_static_self_is_followed_through_many_calls(call):
     assert read.names == ("self.scale",)
 
 
-def test_no_function_and_no_array_lives_longer():
+def test_the_stale_check_keeps_no_function_or_array_alive():
     def make():
         scale = {"a": 1.0}
 
@@ -513,7 +513,7 @@ def test_results_and_states_are_what_they_are_without_checks():
         (({f"p{k}": 1.0 for k in range(80)},), "`x` has 80 numbers"),
     ],
 )
-def test_numbers_that_are_operands_each(args, says):
+def test_a_list_of_numbers_as_an_argument_is_found(args, says):
     with jdw.capture(check="lists") as run:
         jax.jit(lambda x: jax.tree.leaves(x)[0] + 1)(*args)
     (finding,) = run.findings

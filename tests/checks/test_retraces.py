@@ -242,7 +242,7 @@ class Ordered:
     size: int
 
 
-def test_values_that_are_equal_are_one_static_value(retraces):
+def test_equal_static_arguments_cause_no_retrace(retraces):
     step = jax.jit(lambda x, config: (x, str(config))[0], static_argnums=1)
     assert retraces(lambda: [step(jnp.float32(1), Ordered(3)) for _ in range(4)]) == []
 
@@ -432,7 +432,7 @@ def test_a_trace_that_only_the_watching_needs_is_no_trace_of_the_users():
     assert "was traced 3 times" in finding.headline
 
 
-def test_what_is_traced_for_us_ends_with_its_context():
+def test_the_mark_of_our_own_traces_ends_with_its_context():
     with calling_for_us():
         with tracing_for_us():
             assert is_traced_for_us()

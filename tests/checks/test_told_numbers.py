@@ -52,7 +52,7 @@ CASTS = [
 
 @pytest.mark.parametrize("size", [1, 5000])
 @pytest.mark.parametrize(("old", "new", "value"), CASTS)
-def test_what_does_not_fit_a_cast(old, new, value, size):
+def test_a_finding_has_the_exact_number_that_a_cast_cannot_represent(old, new, value, size):
     with jax.enable_x64(True), jdw.capture(check="casts") as run:
         array = np.zeros(size, jnp.dtype(old))
         array[size // 2] = value
@@ -104,7 +104,7 @@ INDICES = [
 
 @pytest.mark.parametrize("function", [item, put, take, along, slice_of, segment, in_a_scan])
 @pytest.mark.parametrize(("dtype", "index"), INDICES)
-def test_an_index_outside(function, dtype, index):
+def test_a_finding_has_the_exact_index_that_is_out_of_bounds(function, dtype, index):
     x = np.arange(300.0, dtype=np.float32)
     with jax.enable_x64(True), jdw.capture(check="oob") as run:
         jax.jit(function)(x, np.dtype(dtype).type(index))
@@ -161,7 +161,7 @@ BIRTHS = [
 
 
 @pytest.mark.parametrize(("function", "x", "y", "says"), BIRTHS)
-def test_the_operands_of_a_birth(function, x, y, says):
+def test_a_finding_has_the_exact_operands_that_made_a_nan(function, x, y, says):
     with jax.enable_x64(True), jdw.capture(check="nonfinite") as run:
         jax.jit(function)(x, y)
     assert says in run.findings[0].why, run.findings[0]
