@@ -111,7 +111,7 @@ def test_the_next_capture_waits_for_the_last_ones_effects(ours, slow):
 
 
 @pytest.mark.behaviour("P9")
-def test_no_barrier_does_not_wait(ours, slow):
+def test_the_option_no_barrier_does_not_wait_for_effects(ours, slow):
     ours.ip.push({"slow": slow})
     outcome = ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
     assert outcome.error == "None"
@@ -189,7 +189,7 @@ def test_a_run_without_effects_has_nothing_to_wait_for(ours):
     assert run_now().status().barrier.state == "off"
 
 
-def test_a_failed_effect_is_told_and_the_next_run_works(ours):
+def test_a_failed_effect_fails_its_call_and_not_the_next_run(ours):
     ours.run("def bad(x):\n    raise ValueError('broken')\nh = jax.jit(lambda x: (jax.debug.callback(bad, x), x)[1])")
     logging.disable(logging.CRITICAL)
     try:

@@ -130,7 +130,7 @@ def test_the_steps_of_loops_of_any_length_on_several_devices_are_their_calls_own
 
 
 @pytest.mark.parametrize("echo", [False, True])
-def test_so_they_are_on_one_device_while_another_program_is_at_work(echo, capsys):
+def test_steps_belong_to_their_calls_while_another_program_runs_on_the_device(echo, capsys):
     def saying(x):
         def step(state):
             jax.debug.print("{} {}", x[0], state[0])

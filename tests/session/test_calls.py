@@ -164,7 +164,7 @@ def test_a_call_without_effects_is_listed_and_drains(ours):
     until(lambda: run.calls[0].drained_ns is not None)
 
 
-def test_ordered_effects_are_told(ours):
+def test_a_call_with_an_ordered_print_is_marked_as_ordered(ours):
     ours.ip.push({"h": jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))})
     (call,) = calls_of(ours, "h(1.)")
     assert call.ordered and call.effects and call.events == 1
@@ -264,7 +264,7 @@ def test_an_interrupt_between_the_programs_is_no_failure():
     assert [call.state for call in run.calls] == ["drained"]
 
 
-def test_a_failure_after_the_program_was_stopped_is_one():
+def test_a_run_that_raises_after_a_stop_has_failed():
     with contextlib.suppress(ValueError), jdw.capture() as run:
         current_session().debugger.halt("stopped")
         with contextlib.suppress(jdw.Stopped):
@@ -288,13 +288,13 @@ def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):
     assert current_session().current.status().barrier.state == "drained", "what failed had not been dispatched"
 
 
-def test_a_raise_between_begin_and_call_is_no_call(ours):
+def test_a_call_whose_arguments_raise_is_not_listed(ours):
     calls = calls_of(ours, "try:\n    f(1 / 0)\nexcept ZeroDivisionError:\n    f(1.)")
     assert [(call.name, call.state) for call in calls] == [("f(1.0)", "drained")]
 
 
 @pytest.mark.parametrize("code", ["f(f(1.))", "g(f(1.))", "f(x=f(1.))", "[f(1.), f(2.)][-1]", "f(1.) if f(0.) else 2"])
-def test_wrapping_gives_the_same_values(ours, code):
+def test_rewritten_calls_of_a_cell_give_the_same_values(ours, code):
     plain = ours.run(code).value
     assert ours.run("%%jaxdebug\n" + code).value == plain
 
@@ -362,7 +362,7 @@ def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):
     assert [(call.name, call.state) for call in log.calls()[0]] == [("f", "drained")]
 
 
-def test_who_waits_is_told_when_the_last_program_has_ended(log):
+def test_a_thread_that_waits_for_calls_wakes_after_the_last_one(log):
     executed = log.executing("jit(f)", False, ())
     waiting = threading.Thread(target=log.wait_until_drained, args=(None,), daemon=True)
     waiting.start()
@@ -372,7 +372,7 @@ def test_who_waits_is_told_when_the_last_program_has_ended(log):
     assert not waiting.is_alive()
 
 
-def test_nothing_is_kept_of_the_outputs():
+def test_outputs_of_calls_are_not_kept_alive():
     h = fresh()
     with jdw.capture() as run:
         y = h(jnp.ones(3))

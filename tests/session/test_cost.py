@@ -166,7 +166,7 @@ def test_every_firing_is_counted_and_the_program_without_them_computes_the_same(
 
 
 @pytest.mark.behaviour("P10")
-def test_what_the_cache_takes_is_what_jax_writes(tmp_path):
+def test_a_report_says_correctly_whether_jax_caches_the_program(tmp_path):
     def f(x):
         jax.debug.print("x {}", x)
         return jnp.cos(x) @ x
@@ -208,7 +208,7 @@ def cost_of_several():
 
 
 @pytest.mark.behaviour("P10")
-def test_each_kind_has_its_row(cost_of_several):
+def test_each_kind_of_call_has_its_row_in_the_cost_report(cost_of_several):
     report = cost_of_several
     rows = [(site.function, site.kind, site.firings, site.per, site.removable) for site in report]
     assert rows == [

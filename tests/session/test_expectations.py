@@ -85,7 +85,7 @@ def test_an_unordered_print_in_a_condition_of_known_length_is_told_as_lost():
 
 
 @pytest.mark.behaviour("P11")
-def test_the_same_inside_another_loop_is_told_too():
+def test_a_lost_print_of_a_condition_inside_another_loop_is_found():
     def program(x):
         def condition(carry):
             jax.debug.print("at {i}", i=carry[0])
@@ -119,7 +119,7 @@ def test_of_a_condition_that_is_sampled_on_the_host_nothing_is_said_to_be_lost(t
     assert run.findings == []
 
 
-def test_what_fires_as_often_as_the_program_says_is_not_told():
+def test_sites_that_fire_as_often_as_the_program_says_have_no_finding():
     def body(carry, x):
         jax.debug.print("c {c}", c=carry)
         lax.cond(x > 1, lambda: jax.debug.print("x {x}", x=x), lambda: None)

@@ -84,7 +84,7 @@ def test_a_browser_that_loses_batches_and_asks_again_ends_with_the_state_of_the_
     assert_same(browser, run)
 
 
-def test_news_are_told_once():
+def test_news_are_sent_once():
     with jdw.capture() as run:
         step(1.0)
     messages = current_session().panels.feed_of(run).news()
@@ -92,7 +92,7 @@ def test_news_are_told_once():
     assert current_session().panels.feed_of(run).news() == []
 
 
-def test_a_change_without_events_is_told():
+def test_a_change_of_state_without_events_is_sent():
     with jdw.capture() as run:
         assert len(current_session().panels.feed_of(run).news()) == 1
         assert current_session().panels.feed_of(run).news() == []

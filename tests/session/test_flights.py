@@ -47,7 +47,7 @@ def test_a_call_has_its_own_time_or_the_mean_of_those_it_was_in_flight_with(call
     assert run_of(*calls) == told
 
 
-def test_beside_another_program_nothing_is_told():
+def test_the_time_of_a_call_beside_another_program_is_not_known():
     told = run_of((0, 5, "at once"), (1, 9, "at once"), (2, 14, "at once"), (20, 26, "at once"), functions="ffgf")
     assert told == [(4.5, 2), (4.5, 2), None, (6, 1)]
 

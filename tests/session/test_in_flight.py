@@ -64,7 +64,7 @@ def test_a_watched_value_that_fires_before_the_call_before_is_over_is_of_its_own
     assert attributed(in_flight, watched=(watched, [30, 31]), strided=(strided, [35, 36])) == [[0, 1], [0, 0]]
 
 
-def test_what_a_call_has_had_before_counts(in_flight):
+def test_earlier_firings_of_a_call_count_towards_its_expected_number(in_flight):
     three = tap_of(0, loops=(3,))
     first = call(0, 0, None, three)
     in_flight.add(first)
@@ -98,7 +98,7 @@ def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
     assert in_flight.mixed == {0: 1, 1: 1}
 
 
-def test_what_calls_fire_that_have_met_another_threads_is_not_told_later_either(in_flight):
+def test_calls_that_overlapped_with_another_threads_stay_ambiguous(in_flight):
     three = tap_of(0, loops=(3,))
     for number, over in ((0, None), (1, None)):
         in_flight.add(call(number, number, over, three, ident=2 - number))
@@ -174,7 +174,7 @@ def test_what_fires_in_a_thread_is_of_the_innermost_call_that_it_was_dispatching
     assert attributed(in_flight, say=(say, times, [1] * 7)) == [[0, 1, 2, 1, 0, 3, 0]]
 
 
-def test_what_did_not_fire_leaves_no_doubt(in_flight):
+def test_a_tap_that_has_not_fired_yet_is_not_ambiguous(in_flight):
     """Calls of several threads were in flight together; another program has fired elsewhere."""
     mine, others = tap_of(0), tap_of(1)
     for number in range(2):

@@ -27,7 +27,7 @@ from jax_debug_widgets.transport import Pump
 from tests.devices import cpu_mesh
 
 
-def test_it_comes_when_the_events_are_in(monkeypatch):
+def test_an_interrupt_while_events_are_stored_comes_after_them(monkeypatch):
     program = jax.jit(lambda x: jax.debug.print("x {}", x))
     with jdw.capture() as run:
         for number in range(5):
@@ -46,7 +46,7 @@ def test_it_comes_when_the_events_are_in(monkeypatch):
     assert [event.text for event in run.events] == [f"x {number}.0" for number in range(5)]
 
 
-def test_the_handler_is_there_again():
+def test_the_users_sigint_handler_is_restored():
     handler, reached = signal.getsignal(signal.SIGINT), []
 
     def interrupted():
@@ -62,7 +62,7 @@ def test_the_handler_is_there_again():
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_program_that_handles_it_goes_on(ordered):
+def test_a_program_that_catches_the_interrupt_continues(ordered):
     """`except KeyboardInterrupt:` around a training loop, and then evaluate and save."""
     step = jax.jit(lambda w: (jax.debug.print("step {}", w, ordered=ordered), w * 0.5)[1])
     with jdw.capture() as run:
@@ -75,7 +75,7 @@ def test_a_program_that_handles_it_goes_on(ordered):
     assert run.status().state == "done"
 
 
-def test_a_handler_of_the_programs_own_only_takes_a_note():
+def test_a_sigint_handler_of_the_program_is_called_and_the_run_continues():
     step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
     handler = signal.signal(signal.SIGINT, lambda *_: came.append(True))
     try:
@@ -90,7 +90,7 @@ def test_a_handler_of_the_programs_own_only_takes_a_note():
     assert run.status().state == "done"
 
 
-def test_a_handler_that_is_set_in_the_capture_too():
+def test_a_sigint_handler_set_inside_the_capture_is_called():
     step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
     with jdw.capture() as run:
         w = step(jnp.float32(8))
@@ -136,7 +136,7 @@ DROPPED = [in_a_callback_of_the_garbage_collector, in_a_del, in_the_callback_of_
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("interrupt", DROPPED)
 @pytest.mark.parametrize("goes_on", [True, False], ids=["before the next call", "at the end"])
-def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on):
+def test_an_interrupt_that_python_drops_is_raised_at_the_next_call_or_the_end(interrupt, goes_on):
     step, after, hook = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), [], sys.unraisablehook
 
     def program():
@@ -159,7 +159,7 @@ def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on
 
 
 @pytest.mark.behaviour("B4")
-def test_one_that_python_drops_before_our_thread_has_told_it_stays_dropped():
+def test_an_interrupt_dropped_before_our_thread_reports_it_stays_dropped():
     told, is_heard, is_dropped = [], threading.Event(), threading.Event()
 
     def interrupted():
@@ -291,7 +291,7 @@ def test_what_a_handler_raises_while_a_program_is_prepared_is_the_programs(name,
 
 
 @pytest.mark.usefixtures("time_limit")
-def test_of_several_signals_each_is_handled():
+def test_several_signals_are_all_handled():
     came, handler = [], signal.signal(signal.SIGUSR1, lambda *_: came.append(True))
 
     @uninterrupted()

@@ -63,7 +63,7 @@ def test_the_first_run_opens_the_comm_and_every_run_is_told_from_its_beginning_t
     assert comm.messages[-1][0]["keys"] == [one.key, two.key]
 
 
-def test_a_message_can_be_read_by_the_other_half(comms):
+def test_each_message_of_the_listing_is_json_of_version_1(comms):
     with jdw.capture():
         pass
     for content, buffer in comms[0].messages:
@@ -155,7 +155,7 @@ def test_an_output_that_cannot_be_written_is_logged_once_and_the_run_ends_as_eve
 
 
 @pytest.mark.parametrize("request_", [{}, {"type": "explode"}, {"type": "open", "run": "nobody"}, {"type": "barrier"}])
-def test_what_cannot_be_done_is_left(comms, request_):
+def test_an_impossible_request_of_a_front_end_is_ignored(comms, request_):
     with jdw.capture():
         pass
     comms[0].sent.clear()

@@ -24,7 +24,7 @@ def found(run):
     return {finding.site.kind: finding for finding in all_of(run)}
 
 
-def test_they_are_counted_by_site_with_the_first_event():
+def test_nonfinite_values_are_counted_by_site_with_their_first_event():
     @jax.jit
     def f(x):
         def step(x, i):
@@ -62,14 +62,14 @@ def test_they_are_counted_by_site_with_the_first_event():
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])
 @pytest.mark.parametrize("size", [3, 100_000])
-def test_of_any_dtype_and_size(dtype, size):
+def test_a_nan_is_found_in_values_of_any_dtype_and_size(dtype, size):
     with jdw.capture() as run:
         jax.debug.print("{x}", x=jnp.zeros(size, dtype).at[1].set(jnp.nan))
     (finding,) = found(run).values()
     assert finding.seen == 1
 
 
-def test_of_lanes_and_of_events_that_are_no_longer_kept():
+def test_an_infinity_in_a_lane_is_found_after_its_event_was_dropped():
     with jdw.capture(max_events=10) as run:
         jax.jit(jax.vmap(lambda x: jax.debug.print("{y}", y=1 / x)))(jnp.arange(5.0))
         for _ in range(30):
@@ -105,7 +105,7 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
 @pytest.mark.parametrize("is_native", [True, False])
 @pytest.mark.parametrize("number", [3e38, 3e38 + 3e38j, 1e300], ids=repr)
 @pytest.mark.each
-def test_what_is_large_is_not_infinite(number, is_native, monkeypatch):
+def test_a_large_finite_number_is_not_counted_as_infinite(number, is_native, monkeypatch):
     """Neither stops `--break-on nonfinite`, nor is found; its norm does not fit float32, and has no infinity either."""
     if not is_native:
         for module in ("statistics.statistics", "choosing.lanes"):

@@ -27,7 +27,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "value", "told"), REFUSED)
-def test_what_cannot_be_is_refused_with_what_to_write(name, value, told):
+def test_impossible_options_are_refused_with_what_to_write(name, value, told):
     options = {"watch": "h", name: value}
     with pytest.raises((TypeError, ValueError), match=told):
         jdw.capture(**options)

@@ -73,7 +73,7 @@ def test_the_next_run_that_keeps_inputs_lets_go_of_those_before():
     assert not first.inputs and len(second.inputs) == 2
 
 
-def test_how_many_is_a_number():
+def test_a_negative_keep_inputs_is_refused():
     with pytest.raises(ValueError, match="keep_inputs must be"):
         jdw.capture(keep_inputs=-1)
 

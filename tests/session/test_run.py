@@ -180,13 +180,13 @@ def test_what_is_no_number_is_refused_by_name(name):
         jdw.capture(**{name: "x"})
 
 
-def test_a_site_to_stop_at_may_be_told_by_its_number():
+def test_break_on_takes_the_number_of_a_site():
     jdw.capture(break_on=3)
     jdw.capture(break_on=[3, "nonfinite"])
 
 
 @pytest.mark.parametrize("max_mb", [1e-9, float("inf")])
-def test_any_positive_budget_will_do(max_mb):
+def test_any_positive_max_mb_gives_a_budget_of_at_least_one_byte(max_mb):
     assert Options(max_mb=max_mb).budget.nbytes >= 1
 
 
@@ -358,7 +358,7 @@ def test_a_name_at_two_places_is_refused_with_them_where_shapes_differ_too():
         run.series("x")
 
 
-def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
+def test_the_error_for_a_printed_unwatched_name_refers_to_its_series(run):
     with pytest.raises(KeyError, match=r"'loss' is not watched.*run\.series\('loss'\)"):
         run["loss"]
     with pytest.raises(KeyError, match=r"ask for it with --watch other, or watch='other'.$"):

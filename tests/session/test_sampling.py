@@ -69,7 +69,7 @@ def test_nested_loops_count_on():
     assert [event.occurrence for event in run.events] == [0, 5, 10]
 
 
-def test_elsewhere_the_host_lets_them_go():
+def test_outside_loops_the_host_drops_the_other_firings():
     step = jax.jit(lambda x: jax.debug.print("x {x}", x=x))
     for _ in range(2):
         with jdw.capture(every=4) as run:
@@ -126,7 +126,7 @@ def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
     assert [run.callbacks.call_of(event).number for event in run.events] == [0, 10, 20]
 
 
-def test_results_keep_their_bits(same_bits):
+def test_sampling_changes_no_bit_of_the_results(same_bits):
     def program(x):
         return jax.value_and_grad(lambda x: jnp.sin(loop(x * 1.1)))(x)
 

@@ -38,13 +38,13 @@ def looks(monkeypatch):
     return answers
 
 
-def test_what_nobody_sees_is_taken_in_all_the_same():
+def test_firings_are_collected_without_a_panel():
     with jdw.capture() as run:
         fire(1)
         until(lambda: len(run.store) == 1)
 
 
-def test_little_waits_where_no_panel_shows_it(looks):
+def test_few_firings_wait_if_no_panel_shows_the_run(looks):
     with jdw.capture() as run:
         fire(3)
         seen = len(looks)
@@ -54,14 +54,14 @@ def test_little_waits_where_no_panel_shows_it(looks):
     assert all(looks)
 
 
-def test_much_does_not_wait(looks):
+def test_many_firings_are_collected_at_once(looks):
     with jdw.capture() as run:
         fire(recording._MUCH)
         until(lambda: len(run.store) > 0)
     assert not all(looks)
 
 
-def test_nothing_waits_where_a_panel_shows_it(looks):
+def test_firings_do_not_wait_if_a_panel_shows_the_run(looks):
     with jdw.capture() as run:
         run.panel  # noqa: B018 - opens it
         fire(3)
@@ -82,7 +82,7 @@ def wanted_pauses(monkeypatch):
     return pauses
 
 
-def test_ticks_are_seldom_where_nobody_looks_or_nothing_is_new(monkeypatch):
+def test_ticks_are_rarer_without_a_panel_or_without_news(monkeypatch):
     pauses = wanted_pauses(monkeypatch)
     with jdw.capture() as run:
         until(lambda: recording._UNSEEN_PAUSE_S in pauses)

@@ -100,7 +100,7 @@ def test_the_programs_own_effects_barrier_is_told_and_not_what_it_waits_for(shar
     assert len([site for site, _, _ in spans if site >= 0]) == 4
 
 
-def test_what_is_there_already_is_no_wait(sharded, shortest):
+def test_a_wait_that_is_over_at_once_has_no_span(sharded, shortest):
     shortest(10**12)
     with jdw.capture() as run:
         jax.block_until_ready(sharded(jnp.arange(8.0)))

@@ -8,7 +8,7 @@ from jax_debug_widgets.store.ordinals import Ordinals
 from tests.store.firing_batches import batch_of
 
 
-def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
+def test_ordinals_continue_over_several_batches_of_a_call(make_tap):
     tap, other, ordinals = make_tap(1), make_tap(2), Ordinals()
 
     def of(calls, tap=tap):

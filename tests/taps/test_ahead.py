@@ -102,7 +102,7 @@ def test_outside_captures_its_callbacks_run_and_are_nobodys():
     assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]  # JAX leaves out the one without a result.
 
 
-def test_what_is_late_is_still_its_captures():
+def test_late_events_belong_to_the_capture_of_their_call():
     with jdw.capture(barrier=False) as run:
         compiled = jax.jit(jax.vmap(in_a_loop)).lower(XS).compile()
         compiled(XS)
@@ -155,7 +155,7 @@ def test_what_is_lowered_in_a_capture_may_be_compiled_after_it(capsys):
     assert [event.text for event in later.events] == ["x 3.0"]
 
 
-def test_it_says_of_wrong_arguments_what_jax_says():
+def test_wrong_arguments_raise_the_error_that_jax_raises():
     def error_of(compiled, *args: object):
         with pytest.raises(TypeError) as caught:
             compiled(*args)
@@ -178,7 +178,7 @@ def test_a_program_that_says_nothing_is_jaxs_own():
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.vmap], ids=["plain", "jit", "vmap"])
-def test_who_asks_for_a_sharding_is_told_once(around):
+def test_the_callback_of_inspect_array_sharding_is_called_once(around):
     told = []
 
     def asking(x):

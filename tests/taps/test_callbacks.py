@@ -162,7 +162,7 @@ def still_works(capfd):
 
 
 @pytest.mark.behaviour("P7")
-def test_a_callback_may_print_and_start_threads(capsys):
+def test_a_callback_may_start_threads_that_print(capsys):
     def busy(x):
         thread = threading.Thread(target=lambda: sys.stdout.write(f"from a thread {x}\n"))
         thread.start()

@@ -129,7 +129,7 @@ def told(run):
 
 @pytest.mark.behaviour("P1", "P3", "P4")
 @pytest.mark.parametrize("name", STRAIGHT)
-def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, same_bits):
+def test_prints_handed_over_as_results_equal_prints_by_host_calls(name, handed, printed, same_bits):
     program = jax.jit(STRAIGHT[name])
     plain, written = printed(lambda: program(X))
     with jdw.capture() as run:
@@ -147,7 +147,7 @@ def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, 
 
 @pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("name", CALLING)
-def test_what_must_be_told_when_it_happens_calls_the_host(name, handed):
+def test_prints_that_cannot_wait_for_the_end_call_the_host(name, handed):
     program = jax.jit(CALLING[name])
     with jdw.capture() as run:
         program(X)
@@ -274,7 +274,7 @@ def saying(teller):
     return ReportingProgram(None, (PassedLine(teller, (None,), 1),), Packing(1, ((0, None),)))
 
 
-def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
+def test_a_full_backlog_is_read_even_if_nobody_looks():
     kept = backlog.Backlog()
     heard, one = [], jnp.float32(1)
 
@@ -377,7 +377,7 @@ def test_from_its_second_call_on_a_program_is_dispatched_as_one_without_effects(
     assert len(handed) == 10
 
 
-def test_who_wants_to_hold_a_program_is_asked_from_its_next_call_on(handed):
+def test_a_closed_gate_is_asked_from_the_next_call_on(handed):
     program = jax.jit(said)
     gate, asked = current_session().capture.gate, []
     may_pass = gate.may_pass
@@ -416,7 +416,7 @@ KNOWN = jax.jit(lambda x: x + 3, donate_argnums=0)
 @pytest.mark.parametrize("taker", TAKERS)
 @pytest.mark.parametrize("function", [said, quiet])
 @pytest.mark.parametrize("watch", [None, "h"])
-def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
+def test_a_donated_argument_is_refused_as_without_a_capture(function, taker, watch):
     def refused():
         program = jax.jit(lambda x: function(x) + 1, donate_argnums=0 if taker == "itself" else ())
         take = TAKERS[taker](program)

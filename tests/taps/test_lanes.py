@@ -108,7 +108,7 @@ def test_series_share_the_step_between_lanes():
     assert values.dtype == np.float32
 
 
-def test_no_lanes_are_no_event():
+def test_a_vmap_over_zero_lanes_has_no_event():
     with jdw.capture() as run:
         jax.jit(jax.vmap(printing))(jnp.zeros(0))
         jax.vmap(jax.vmap(printing))(jnp.zeros((3, 0)))

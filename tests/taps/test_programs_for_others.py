@@ -87,7 +87,7 @@ def test_what_is_exported_is_as_without_us(make, options):
 
 @capturing
 @pytest.mark.parametrize("function", [silent, printing, in_a_loop])
-def test_what_is_looked_at_is_as_without_us(function, options):
+def test_costs_and_text_of_a_program_are_those_without_a_capture(function, options):
     def looked_at(lowered, compiled):
         costs = lowered.cost_analysis(), compiled.cost_analysis()
         about = compiled.memory_analysis().temp_size_in_bytes, compiled.input_shardings
@@ -109,7 +109,7 @@ def test_what_is_looked_at_is_as_without_us(function, options):
 
 @capturing
 @pytest.mark.parametrize("function", [printing, in_a_loop, silent])
-def test_what_was_looked_at_says_what_it_says_when_it_is_called(function, options):
+def test_a_program_that_was_inspected_still_has_its_events_when_called(function, options):
     with jdw.capture(**options) as run:
         compiled = jax.jit(function).lower(X).compile()
         assert compiled.cost_analysis()

@@ -120,7 +120,7 @@ def test_steps_are_those_of_the_compiled_program(program):
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("program", [nested, backwards, mapped])
 @pytest.mark.parametrize("wrap", [jax.value_and_grad, jax.vmap], ids=["grad", "vmap"])
-def test_transformed_as_well(program, wrap):
+def test_steps_of_transformed_programs_are_those_of_the_compiled_program(program, wrap):
     x = jnp.arange(2.0) if wrap is jax.vmap else 1.0
     with jdw.capture() as compiled:
         jax.jit(wrap(program))(x)
@@ -144,7 +144,7 @@ def test_of_the_lanes_of_a_vmap_a_callback_with_results_tells_the_steps_around_t
 
 
 @pytest.mark.behaviour("P5")
-def test_one_of_several_is_sampled_by_the_host():
+def test_the_host_samples_prints_of_python_loops():
     with jdw.capture(every=2) as run, jax.disable_jit():
         nested(1.0)
     assert [event.step for event in run.events] == [(0, 0), (1, 0), (2, 0)]
@@ -178,7 +178,7 @@ def test_a_while_that_began_before_the_capture_does_not_know_its_iteration():
         lax.while_loop(lambda x: x < 2, captured, 0)
 
 
-def test_outside_of_it_nothing_is_looked_for():
+def test_without_disable_jit_python_loops_have_no_steps():
     with jdw.capture() as run:
         for _ in range(2):
             say(1)

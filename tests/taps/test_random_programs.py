@@ -102,7 +102,7 @@ SETTINGS = {
 @pytest.mark.behaviour("P4", "P11")
 @settings(**SETTINGS)
 @given(body=bodies(ordered=False), mapped=st.booleans(), jitted=st.booleans())
-def test_unordered(body, mapped, jitted, capfd):
+def test_random_programs_with_unordered_prints_have_the_same_results_and_prints(body, mapped, jitted, capfd):
     function = jax.vmap(body.run) if mapped else body.run
     function = jax.jit(function) if jitted else function
     argument = XS if mapped else XS[0]
@@ -126,7 +126,7 @@ def test_unordered(body, mapped, jitted, capfd):
 @pytest.mark.behaviour("P8")
 @settings(**SETTINGS)
 @given(body=bodies(ordered=True), jitted=st.booleans())
-def test_ordered(body, jitted, capfd):
+def test_random_programs_with_ordered_prints_have_the_same_results_and_prints(body, jitted, capfd):
     function = jax.jit(body.run) if jitted else body.run
     bits, lines = outcome(lambda: function(XS[0]), capfd)
     with jdw.capture() as run:

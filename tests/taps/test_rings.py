@@ -70,7 +70,7 @@ def numbers(run):
 
 @pytest.mark.behaviour("P4", "P5")
 @pytest.mark.parametrize("transform", [one for one in TRANSFORMS if one.devices == 1], ids=lambda one: one.name)
-def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
+def test_events_from_rings_equal_events_from_host_calls(transform, monkeypatch, same_bits):
     def run_it():
         def body(x):
             y = jnp.sin(x)
@@ -91,7 +91,7 @@ def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type(dtype, written):
+def test_rings_keep_values_of_every_dtype(dtype, written):
     values = jnp.asarray(np.arange(12).reshape(4, 3) % 2, dtype)
 
     @jax.jit
@@ -252,7 +252,7 @@ def test_small_values_of_loops_are_written_on_one_device():
 
 
 @pytest.mark.parametrize("program", CALLS)
-def test_others_are_calls(program):
+def test_programs_that_cannot_use_rings_call_the_host(program):
     assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
 
 

@@ -46,7 +46,7 @@ LOOPS = {
 
 @pytest.mark.behaviour("P4")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_in_a_branch(loop):
+def test_a_print_in_a_branch_has_the_step_of_its_loop(loop):
     assert steps(LOOPS[loop], jnp.float32(1)) == [(0,), (3,), (6,)]
 
 
@@ -119,7 +119,7 @@ def test_in_an_unrolled_loop_whatever_order_xla_takes(outer, reverse):
     assert {event.step for event in run.events if "at" not in event.kwargs} == {()}
 
 
-def test_in_a_branch_of_nested_loops():
+def test_a_print_in_a_branch_of_nested_loops_has_both_steps():
     def program(x):
         return lax.fori_loop(
             0, 2, lambda j, x: lax.scan(lambda x, i: (every_third(x, i + j) + 1, None), x, jnp.arange(3))[0], x
@@ -133,13 +133,13 @@ def countdown(x):
     return lax.while_loop(lambda y: y > 0, lambda y: say(y) - 1, x)
 
 
-def test_in_a_while_inside_another_loop():
+def test_a_print_in_a_while_inside_another_loop_has_both_steps():
     program = lambda x: lax.scan(lambda c, i: (c + countdown(i), None), x, jnp.arange(4))[0]  # noqa: E731
     assert steps(program, 0) == [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
 
 
 @pytest.mark.behaviour("P4")
-def test_lanes_that_finish_one_after_the_other():
+def test_lanes_that_finish_at_different_times_have_their_own_steps():
     def program(xs):
         return lax.fori_loop(0, 2, lambda _, xs: xs + jax.vmap(countdown)(xs), xs)
 
@@ -162,7 +162,7 @@ def test_in_the_condition_of_a_while_inside_another_loop():
     assert steps(program, 1) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
 
 
-def test_forward_and_backward():
+def test_a_print_in_a_differentiated_branch_has_its_steps():
     def loss(x):
         return lax.scan(lambda x, i: (jnp.sin(every_third(x, i)), None), x, jnp.arange(8))[0]
 
@@ -171,7 +171,7 @@ def test_forward_and_backward():
     assert [event.step for event in run.events] == [(0,), (3,), (6,)]
 
 
-def test_callbacks_too():
+def test_callbacks_in_a_branch_have_their_steps():
     def told(x):
         jax.debug.callback(lambda _: None, x)
         return jax.experimental.io_callback(lambda x: x, x, x)
@@ -190,7 +190,7 @@ def test_callbacks_too():
 
 
 @pytest.mark.behaviour("P5")
-def test_on_each_device_of_a_mesh():
+def test_a_print_in_a_branch_has_its_steps_on_each_device_of_a_mesh():
     mesh = two_devices()
 
     def program(xs):
@@ -205,7 +205,7 @@ def test_on_each_device_of_a_mesh():
     assert found == [(0, (2,)), (0, (3,)), (1, (2,)), (1, (3,))]
 
 
-def test_a_loop_around_a_mesh():
+def test_a_print_in_a_shard_map_has_the_steps_of_the_loop_around_it():
     mesh = two_devices()
 
     def program(xs):
@@ -248,7 +248,7 @@ def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_ch
     assert run.findings == []
 
 
-def test_what_may_be_hoisted_stays_so_and_is_not_told():
+def test_a_print_that_jax_may_hoist_has_no_step():
     def program(x, n):
         def body(c):
             lax.cond(x > 0, lambda: jax.debug.print("steady {x}", x=x), lambda: None)
@@ -270,7 +270,7 @@ def test_a_steady_value_in_a_branch_that_is_not_always_taken_stays_in_its_loop()
     assert steps(program, 1.0) == [(1,), (3,), (5,)]
 
 
-def test_results_keep_their_bits(same_bits):
+def test_steps_of_branches_change_no_bit_of_the_results(same_bits):
     def program(x):
         def body(carry, i):
             total, x = carry

@@ -62,7 +62,7 @@ def custom(comm_id, content):
     return {"comm_id": comm_id, "data": {"method": "custom", "content": content}}
 
 
-def test_each_comm_has_its_taker_and_the_rest_goes_its_way(kernel):
+def test_each_comm_has_its_taker_and_other_messages_reach_the_kernel(kernel):
     own = Intake.of(kernel)
     assert own is Intake.of(kernel)
     got: queue.SimpleQueue = queue.SimpleQueue()
@@ -124,7 +124,7 @@ def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_
     assert [content.get("number") for content in idle[:3]] == [0, 1, 2]
 
 
-def test_what_is_done_with_while_a_cell_runs_leaves_the_kernel_busy(kernel):
+def test_requests_answered_during_a_cell_leave_the_kernel_busy(kernel):
     Intake.of(kernel)
     kernel._publish_status("idle", "control")
     assert kernel.statuses == [("idle", "control")]

@@ -66,7 +66,7 @@ class Elements(HTMLParser):
             self.text += data
 
 
-def test_it_shows_what_the_run_was(snapshot):
+def test_the_static_picture_shows_state_calls_prints_and_curves(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     for part in (
         "Done", "step(params)", "3 prints", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
@@ -84,7 +84,7 @@ def test_the_live_panel_finds_its_place(snapshot):
     assert page.tags.count("script") == 1
 
 
-def test_it_asks_nothing_of_the_network(snapshot):
+def test_the_static_picture_loads_nothing_from_the_network(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     assert {name for name, _ in page.attributes}.isdisjoint({"href", "srcset", "action", "data"})
     assert "http" not in page.scripts and "import" not in page.scripts

@@ -70,7 +70,7 @@ def test_a_long_title_is_cut(snapshot):
     assert shown.startswith("jaxdebug: train(x, x, ") and "x, x,… — done after" in shown.split("\n")[0]
 
 
-def test_without_lines_it_is_short(snapshot):
+def test_a_summary_with_zero_lines_has_no_last_lines(snapshot):
     assert "last ordered" not in summary(snapshot(), lines=0)
 
 
