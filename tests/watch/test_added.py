@@ -73,7 +73,7 @@ def test_a_name_is_watched_from_the_next_run_on_until_it_is_taken_back():
     assert list(again("h").values) == ["h", "exp", "exp @ x"]
 
 
-def test_it_may_be_what_watching_everything_leaves_out_and_what_is_watched_already():
+def test_an_added_name_may_be_private_or_watched_already():
     run = again(True)
     assert offered(run) == {"_private": "_private"}
     switch(run, "_private", on=True)

@@ -41,7 +41,7 @@ def differentiated(take, rows, columns, scale):
 @pytest.mark.parametrize("around", [scanned, jitted, repeated, differentiated])
 @pytest.mark.parametrize("take", TAKEN.values(), ids=TAKEN)
 @pytest.mark.each
-def test_each_of_two_that_one_operation_takes_has_its_name(watched, take, around):
+def test_two_arguments_of_one_operation_keep_their_names(watched, take, around):
     @jax.jit
     def program(rows, columns, scale):
         return around(take, rows, columns, scale)

@@ -55,7 +55,7 @@ def test_a_value_that_is_not_there_says_why(name, why):
                 ask(name)
 
 
-def test_what_was_not_asked_for_says_how_to_ask():
+def test_the_error_for_an_unwatched_name_says_how_to_watch_it():
     run = run_of(watch="total")
     with pytest.raises(
         KeyError, match=r"'either' \(line 28\) is not watched: name it with --watch, or use --watch-all"

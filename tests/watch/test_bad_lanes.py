@@ -129,7 +129,7 @@ def test_the_lane_of_a_print_is_a_field():
     assert [finding.lane for finding in run.findings] == [(3,)]
 
 
-def test_an_infinity_that_is_meant_has_no_lane(watched):
+def test_an_intended_infinity_has_no_finding_with_a_lane(watched):
     def masked(x):
         scores = jnp.where(x > 5, x, -jnp.inf)
         worst = jnp.log(x)

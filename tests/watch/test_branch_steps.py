@@ -228,7 +228,7 @@ def test_values_have_the_iterations_in_which_the_branch_was_taken(program, every
 
 @pytest.mark.parametrize("program", DIFFERENTIATED, ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_gradients_have_those_of_their_values(program, every, watched):
+def test_gradients_in_branches_have_the_steps_of_their_values(program, every, watched):
     step = jax.jit(jax.value_and_grad(program, 1))
     plain = step(X, ones_of(program))
 
@@ -299,7 +299,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
 @pytest.mark.filterwarnings("ignore:Numba cannot be used")
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_without_numba(program, every, watched, monkeypatch):
+def test_steps_in_branches_are_right_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})

@@ -88,7 +88,7 @@ EXACT = [*BINARY, operator.neg, jnp.abs, lax.sqrt, lax.square]
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("operation", BINARY, ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_operations_of_two_arrays(operation):
+def test_binary_operations_are_recomputed_exactly(operation):
     x, y = np.meshgrid(ODD, ODD)
     assert check(operation, x, y) == 1
     assert check(lambda x: (operation(x, 3.0), operation(-0.0, x)), x) == 2
@@ -114,7 +114,7 @@ def test_arrays_that_are_the_work_of_several_threads(odd):
 
 
 @pytest.mark.usefixtures("_way")
-def test_literals():
+def test_operations_with_literals_are_recomputed_exactly():
     def f(x):
         return (x * 2 + 3) * -0.5, (x + 2) * np.nan, x - 0.0, x / 7
 
@@ -122,7 +122,7 @@ def test_literals():
 
 
 @pytest.mark.usefixtures("_way")
-def test_operands_that_are_broadcast():
+def test_operations_with_broadcast_operands_are_recomputed_exactly():
     generator = np.random.default_rng(0)
     x, row, column, middle = (
         generator.normal(size=shape).astype(np.float32) for shape in ((30, 7, 40), (40,), (30, 1, 1), (1, 7, 1))
@@ -143,7 +143,7 @@ def test_what_is_broadcast_along_axes_that_are_apart_is_read_as_it_is():
 
 
 @pytest.mark.usefixtures("_way")
-def test_arrays_in_another_order_are_made_where_all_are():
+def test_transposed_arrays_are_recomputed_only_if_all_operands_are_transposed():
     x = np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
     y = x[::-1].copy()
 
@@ -280,7 +280,7 @@ def programs(draw):
 @pytest.mark.cpu("other backends round what they fuse otherwise")
 @settings(deadline=None, max_examples=15)
 @given(programs())
-def test_random_programs(program):
+def test_random_chains_of_operations_are_recomputed_exactly(program):
     """To the last bit: what cancels would make any other difference as large as one likes."""
     generator = np.random.default_rng(1)
     arrays = [generator.normal(size=shape).astype(np.float32) for shape in ((3, 400), (1, 400), (3, 1), (3, 400))]

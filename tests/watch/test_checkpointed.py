@@ -69,7 +69,7 @@ def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, 
 
 
 @pytest.mark.behaviour("W1")
-def test_of_two_lines_that_call_it_each_has_its_own(watched, agrees):
+def test_two_calls_of_a_checkpointed_function_have_their_own_values_and_gradients(watched, agrees):
     def loss(w, x):
         a = jax.checkpoint(block)(x, w[0])
         b = jax.checkpoint(block)(a, w[1])
@@ -95,7 +95,7 @@ def test_the_parts_of_a_tuple_and_of_a_checkpoint_in_another(watched, agrees):
     agrees(run["right"], block(X, W[0]) * 3)
 
 
-def test_equinoxs_checkpoint(watched, agrees):
+def test_the_result_of_filter_checkpoint_has_the_callers_name(watched, agrees):
     def loss(w, x):
         h = eqx.filter_checkpoint(block)(x, w[0])
         return (h**2).sum()
@@ -105,7 +105,7 @@ def test_equinoxs_checkpoint(watched, agrees):
 
 
 @pytest.mark.parametrize("outer", [jax.grad, lambda f: jax.jit(jax.grad(f))], ids=["un-jitted", "jit"])
-def test_a_print_in_it_says_who_called(outer):
+def test_a_print_in_a_checkpointed_function_has_the_line_of_its_caller(outer):
     def said(x):
         jax.debug.print("x = {}", x)
         return jnp.sin(x)
@@ -125,7 +125,7 @@ def test_a_print_in_it_says_who_called(outer):
     }
 
 
-def test_no_text_of_the_program_says_it(monkeypatch):
+def test_a_capture_leaves_the_compiled_text_of_a_checkpointed_program_unchanged(monkeypatch):
     # Where a breakpoint of ours was left out of a program, all is compiled again in a capture.
     monkeypatch.setattr(reuse_executables, "_left_out", threading.Event())
     program = jax.jit(jax.grad(of_one))

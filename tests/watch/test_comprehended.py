@@ -100,7 +100,7 @@ def test_the_items_of_a_dictionary(watched, agrees):
         agrees(run[f"grad/hs['{key}']"], gradient)
 
 
-def test_an_item_that_is_not_used_has_none(watched, agrees):
+def test_an_unused_item_of_a_comprehension_has_no_gradient(watched, agrees):
     def loss(ws, x):
         hs = [jnp.tanh(x @ w) for w in ws]
         return (hs[0] * hs[2]).std()
@@ -128,7 +128,7 @@ def test_where_one_of_them_has_no_gradient_the_others_have_theirs(watched, agree
     assert "grad/hs[1]" not in run.values
 
 
-def test_in_a_loop_of_python_each_round_has_its_own(watched, agrees):
+def test_items_of_a_comprehension_in_a_python_loop_have_values_and_gradients_each_round(watched, agrees):
     def loss(ws, x):
         for _ in range(2):
             hs = [jnp.tanh(x @ w) for w in ws]

@@ -206,7 +206,7 @@ def test_on_a_mesh_each_device_looks_for_itself(watched):
     assert sorted((event.device, float(event.values[0])) for event in run.events) == [("cpu:2", 4.0), ("cpu:3", 6.0)]
 
 
-def test_what_a_condition_cannot_tell_of_is_said(watched):
+def test_a_condition_over_values_of_another_body_has_a_note(watched):
     @jax.jit
     def f(x):
         def step(c, row):
@@ -257,7 +257,7 @@ def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
     assert note.startswith("Not taken: grad/inner, grad/outer, computed in other functions")
 
 
-def test_a_condition_that_is_none_is_refused():
+def test_an_invalid_condition_is_refused_with_a_reason():
     for when, error in (
         ("loss >", "expression"),
         ("1 > 0", "names no value"),

@@ -66,7 +66,7 @@ def test_each_part_of_what_a_custom_vjp_function_gives(around, watched, agrees):
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_each_execution_where_one_returns_early(around, watched, agrees):
+def test_each_execution_has_its_gradient_if_one_returns_early(around, watched, agrees):
     def layer(x, number):
         h = jnp.tanh(x * 1.5)
         if number == 1:
@@ -149,7 +149,7 @@ def test_a_name_has_the_gradient_of_what_comes_after_it(around, watched, agrees)
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_so_it_has_where_a_line_has_several_statements(around, watched, agrees):
+def test_values_of_several_statements_in_one_line_have_their_gradients(around, watched, agrees):
     def loss(x):
         a = jnp.sin(x); b = a * a; c = jnp.tanh(b) + a  # fmt: skip  # noqa: E702
         return (c**2).sum()
@@ -164,7 +164,7 @@ def test_so_it_has_where_a_line_has_several_statements(around, watched, agrees):
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_what_is_handed_on_as_it_is_and_what_is_used_twice(around, watched, agrees):
+def test_values_passed_on_unchanged_or_used_twice_have_their_gradients(around, watched, agrees):
     def loss(x):
         a = x - 1.0
         b = a + 2.0

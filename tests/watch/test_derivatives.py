@@ -878,7 +878,7 @@ def test_a_sum_that_ends_in_a_loop_of_which_nothing_hangs_on_it(watched, agrees)
     agrees(run["grad/h"], jnp.zeros((2, 3)))
 
 
-def test_a_leaf_that_nothing_uses_has_not_the_value_of_another(watched, agrees):
+def test_an_unused_leaf_does_not_get_the_value_of_another_leaf(watched, agrees):
     def loss(h):
         d = jax.tree.map(lambda a, b: a + jnp.sin(b), {"l": h, "r": h}, {"l": h, "r": h * 2})
         return (d["r"] * h).sum()

@@ -46,7 +46,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("A3")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_the_programs_and_values_those_of_a_watched_one(name, same_bits):
+def test_exact_gives_plain_results_and_the_values_of_a_watched_run(name, same_bits):
     program = jax.jit(PROGRAMS[name])
     plain = program(X)
     with jdw.capture(watch="h") as watched:
@@ -171,7 +171,7 @@ def test_what_is_only_lowered_runs_nothing_and_un_jitted_transformations_are_nam
     assert any("un-jitted transformation" in note for note in run.notes)
 
 
-def test_it_costs_both_and_that_is_told_and_no_stop_can_hold_it():
+def test_exact_has_a_note_about_its_cost_and_refuses_break_on():
     with jdw.capture(watch="h", exact=True) as run:
         assert any("as long as both together" in note for note in run.notes)
     assert "--exact" in str(run.options)
@@ -187,14 +187,14 @@ def test_a_check_that_is_compiled_into_the_program_cannot_go_with_it(check):
         parse(f"--exact --watch h --check {check}", echo_by_default=False)
 
 
-def test_checks_on_the_host_go_with_it():
+def test_exact_allows_checks_on_the_host():
     with jdw.capture(exact=True, watch="h", check="keys,leaks") as run:
         jax.jit(layer)(X)
     jax.effects_barrier()
     assert [event.site.label for event in run.events] == ["h"]
 
 
-def test_verify_of_it_is_equal():
+def test_verify_with_exact_finds_equal_results():
     assert jdw.verify(jax.jit(layer), X, options={"watch": "h", "exact": True}).equal
 
 

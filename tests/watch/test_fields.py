@@ -59,7 +59,7 @@ def test_where_two_objects_have_a_field_of_that_name_neither_is_told(watched):
     assert any("self.w" in note for note in run.notes)
 
 
-def test_all_that_is_watched_has_them_once(watched):
+def test_watching_everything_names_a_models_weights_once(watched):
     run = watched(jax.jit(lambda model: model(X)), MODEL)
     assert "model.layers[0].w" in run.values
     assert not [name for name in run.values if name.startswith("self.")]

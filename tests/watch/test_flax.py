@@ -82,7 +82,7 @@ def assert_gradients_agree(run, name, grads):
     assert not [value for value in run if value.startswith(f"{name}[")]
 
 
-def test_gradients_alone(watched, digits, model, optimizer):
+def test_gradients_of_nnx_grad_have_their_names(watched, digits, model, optimizer):
     @nnx.jit
     def step(model, optimizer, images, labels):
         grads = nnx.grad(loss_of)(model, images, labels)
@@ -123,7 +123,7 @@ def test_the_loss_and_what_comes_with_it(watched, agrees, digits, model, optimiz
     assert {name for name in found if not name.startswith("grads.")} == {"loss", "logits"}
 
 
-def test_two_passes_of_one_step(watched, agrees, digits, model, optimizer):
+def test_gradients_of_two_passes_in_one_nnx_step_have_their_names(watched, agrees, digits, model, optimizer):
     @nnx.jit
     def step(model, optimizer, images, labels):
         first, one = nnx.value_and_grad(loss_of)(model, images[:32], labels[:32])
@@ -144,7 +144,7 @@ def test_two_passes_of_one_step(watched, agrees, digits, model, optimizer):
     assert_gradients_agree(run, "grads", jax.tree.map(lambda a, b: (a + b) / 2, one, other))
 
 
-def test_state_that_a_second_pass_takes(watched, agrees, digits):
+def test_values_and_gradients_are_right_if_a_second_pass_takes_the_state_of_the_first(watched, agrees, digits):
     model = nnx.Sequential(
         nnx.Linear(64, 16, rngs=nnx.Rngs(0)), nnx.BatchNorm(16, rngs=nnx.Rngs(0)), nnx.Linear(16, 10, rngs=nnx.Rngs(1))
     )

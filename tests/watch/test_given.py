@@ -76,7 +76,7 @@ def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, per
 
 
 @since_9
-def test_leaves_that_are_asked_for(watched, agrees, digits, perceptron):
+def test_leaves_of_a_model_are_watched_by_pattern(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
     run = watched(step, perceptron, state, *digits, watch="grads.layers[0].*, logits")
     assert {name.partition("@")[0] for name in run.values} == {
@@ -106,7 +106,7 @@ def test_a_method_of_an_equinox_module(watched, agrees):
     agrees(run["power"], 2)
 
 
-def test_arrays_that_are_given_twice(watched, agrees):
+def test_an_array_given_as_several_arguments_has_each_name(watched, agrees):
     @eqx.filter_jit
     def total(pair, other):
         doubled = pair[0] + pair[1] + other
@@ -118,7 +118,7 @@ def test_arrays_that_are_given_twice(watched, agrees):
         agrees(run[name], one)
 
 
-def test_what_the_caller_lets_go_of_is_freed():
+def test_arrays_that_the_caller_drops_are_freed():
     """To look into a frame of Python's keeps what is in it: that of a training loop has arrays it means to give up."""
     doubled = jax.jit(lambda x: jnp.sum(x * 2))
 
@@ -135,7 +135,7 @@ def test_what_the_caller_lets_go_of_is_freed():
 
 
 @since_9
-def test_a_compiled_step(watched, agrees, digits, perceptron):
+def test_gradients_of_a_step_compiled_ahead_of_time_have_their_names(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
 
     def compiled(*args):

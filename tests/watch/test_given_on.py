@@ -41,7 +41,9 @@ def whole(x):
 @pytest.mark.parametrize("used", ["trace", "final", "both"])
 @pytest.mark.parametrize("helper", [swapped, passed_on, in_order, whole])
 @pytest.mark.each
-def test_of_two_results_of_which_one_may_not_be_used(watched, agrees, helper, used, differentiated):
+def test_results_that_a_helper_passes_on_keep_their_names_if_one_is_unused(
+    watched, agrees, helper, used, differentiated
+):
     def loss(x):
         if helper in (in_order, whole):
             final, trace = helper(x)

@@ -33,7 +33,7 @@ def test_the_users_function_in_a_jitted_odeint(watched, agrees):
     assert abs(looped["value"] + jnp.sin(1.0)).min() < 0.3
 
 
-def test_operations_of_jaxs_own_are_not(watched):
+def test_operations_inside_jaxs_own_functions_are_not_watched(watched):
     def f(x):
         h = jnp.linalg.norm(jnp.where(x > 0, x, 0.0))
         return jax.nn.softmax(x) * h

@@ -56,7 +56,7 @@ def test_values_are_told_apart_from_tangents(uses_value, watched, whole):
 
 
 @pytest.mark.parametrize("loops", [1, 3])
-def test_each_round_of_a_loop_has_its_own(loops, watched):
+def test_each_iteration_of_a_python_loop_has_its_values_and_tangents(loops, watched):
     @jax.jit
     def f(x, v):
         for _ in range(loops):
@@ -254,7 +254,7 @@ def test_what_a_loop_pushes_alone_keeps_no_value(f, use, is_returned, watched, w
 
 
 @pytest.mark.parametrize("is_used", [True, False])
-def test_what_comes_beside_it(is_used, watched, agrees):
+def test_the_auxiliary_output_of_linearize_has_its_names(is_used, watched, agrees):
     def f(x):
         hidden = jnp.tanh(x)
         return hidden * 2, {"hidden": hidden, "total": hidden.sum()}

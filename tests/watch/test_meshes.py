@@ -68,7 +68,7 @@ def test_gradients_in_a_loop_of_what_the_compiler_splits(watched, agrees):
 
 
 @since_9
-def test_gradients_in_a_shard_map(watched, agrees):
+def test_gradients_in_a_shard_map_are_those_of_each_device(watched, agrees):
     def summed(w, xs):
         return lax.psum(model(w, xs), "d")
 

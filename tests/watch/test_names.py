@@ -41,7 +41,7 @@ def test_a_variable_is_watched_by_its_name_without_an_edit(watched, agrees):
     assert line[site.column : site.end_column] == "w.dot(x) + b"
 
 
-def test_every_way_to_assign(watched, agrees):
+def test_values_are_watched_for_every_kind_of_assignment(watched, agrees):
     class Model:
         pass
 
@@ -348,7 +348,7 @@ def test_what_a_pattern_found_in_another_program_says_nothing_of_this_one(watche
     assert "tanh" in watched(moved, X, watch="tanh").status().notes[0]
 
 
-def test_lines_are_a_pattern(watched):
+def test_a_range_of_lines_is_a_pattern(watched):
     @jax.jit
     def f(x):
         a = x * 2

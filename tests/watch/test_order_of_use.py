@@ -70,7 +70,7 @@ def after_a_line_that_logs(params, gradients):
 @pytest.mark.parametrize("loss", [through_scan, through_fori, through_jit])
 @pytest.mark.parametrize("names", ["ck", "kc"])
 @pytest.mark.each
-def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, update, names):
+def test_gradients_keep_the_names_of_parameters_that_are_used_in_another_order(watched, agrees, loss, update, names):
     def renamed(params, x, v):
         first, second = names
         return loss({"c": params[first], "k": params[second]}, x, v)

@@ -281,7 +281,7 @@ def test_every_nth_iteration_of_a_while_and_every_nth_call():
 )
 @pytest.mark.each
 @pytest.mark.usefixtures("way")
-def test_statistics_of_every_dtype(array, agrees):
+def test_statistics_are_right_for_every_dtype(array, agrees):
     other = np.ones((3, 129), np.float32)
     table = jax.jit(lambda *arrays: stacked(arrays))(array, other)
     names = STATISTICS if array.size > 1 else ("value",)

@@ -209,7 +209,7 @@ def differences(source, noted, transform, file):
     max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
 @given(source=sources(), transform=st.sampled_from([*ONE, *ALL, *DEVICES]))
-def test_what_a_name_shows_is_so(source, transform, tmp_path):
+def test_names_in_random_programs_have_the_right_values_and_gradients(source, transform, tmp_path):
     wrong = differences(*source, transform, tmp_path / "program.py")
     note(source[0])
     assert not wrong, "\n".join(wrong)

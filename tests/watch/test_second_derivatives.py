@@ -38,7 +38,7 @@ def first_by_z(w, t, x):
 
 
 @pytest.mark.parametrize("program", [jax.value_and_grad(jax.jit(loss)), jax.jit(loss_and_gradient)])
-def test_cotangents_of_cotangents_are_of_no_value(program, watched, whole, agrees):
+def test_second_derivatives_of_a_loss_keep_their_values_and_gradients(program, watched, whole, agrees):
     run = watched(program, W, T, X, values=True)
     each = jax.vmap(residual, (None, 0, 0))(W, T, X)
     agrees(run["ut"], jax.vmap(jax.grad(u, 1), (None, 0, 0))(W, T, X))

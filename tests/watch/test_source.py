@@ -105,13 +105,13 @@ def test_what_takes_something_apart_is_a_part_of_what_computes_it(text, apart):
     assert told.items() >= apart.items() and (apart or not told)
 
 
-def test_columns_are_told_in_characters():
+def test_columns_are_converted_from_bytes_to_characters():
     source = parse("größe = ä + b\n")
     assert source.character(1, source.statements[0].span.column) == 8
     assert source.character(7, 3) == 3 and source.character(1, -1) == -1
 
 
-def test_what_is_no_python_has_no_names():
+def test_text_that_is_not_python_has_no_statements():
     source = parse("%time f(x)\n")
     assert source.statements == [] and source.statements_at(Span(1, 0, 1, 4)) == []
     assert source.text(Span(1, 0, 1, 4)) == "%time f(x)"

@@ -167,7 +167,7 @@ def test_rounds_of_a_loop_hand_tangents_on_as_values(watched):
         x, v = slope, value
 
 
-def test_constants_are_pushed_as_well(watched, agrees):
+def test_values_and_derivatives_of_nested_jvp_with_constant_tangents_are_right(watched, agrees):
     def position(t):
         place = jnp.sin(t) * 2
         return place
@@ -192,7 +192,7 @@ def energy(x):
 
 
 @pytest.mark.parametrize("loops", [1, 2])
-def test_what_hessians_are_multiplied_by(loops, watched, agrees):
+def test_hessian_vector_products_have_their_values_and_gradients(loops, watched, agrees):
     @jax.jit
     def program(x, v):
         for _ in range(loops):

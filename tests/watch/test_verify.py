@@ -57,7 +57,7 @@ def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
     assert len(found.run.calls) == 3
 
 
-def test_nothing_is_kept_of_what_nobody_reads():
+def test_verify_keeps_no_unread_firings():
     @jax.jit
     def f(x):
         y = jax.pure_callback(np.sin, x, x)
@@ -110,7 +110,7 @@ def test_a_program_that_never_gives_the_same_twice_is_told_apart():
         (jnp.bfloat16([1.0]), jnp.bfloat16([1.0078125]), (1, 1, 0.0078125, 1)),
     ],
 )
-def test_by_how_much_results_differ(one, other, wanted):
+def test_the_difference_of_results_has_count_size_and_ulps(one, other, wanted):
     (found,) = differences_of([np.zeros(2), one], [np.zeros(2), other])
     assert found.path == "[1]"
     assert (found.count, found.size, found.ulp) == (wanted[0], wanted[1], wanted[3])
