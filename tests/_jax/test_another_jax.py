@@ -68,7 +68,7 @@ def as_it_is(without):
     return without("gone")
 
 
-def test_with_all_names_all_is_captured(as_it_is):
+def test_an_unchanged_jax_has_all_features(as_it_is):
     assert as_it_is["off"] == []
     assert as_it_is["is_same"]
     assert len(as_it_is["said"]) == 16
@@ -77,7 +77,7 @@ def test_with_all_names_all_is_captured(as_it_is):
 
 
 @pytest.mark.parametrize("gone", EACH if ALL else TOGETHER, ids=" and ".join)
-def test_without_their_names_features_are_off_and_the_rest_works(gone, without, as_it_is):
+def test_features_whose_names_jax_lacks_are_off_and_the_rest_works(gone, without, as_it_is):
     told = without("gone " + " ".join(map(names_of, gone)))
     assert set(gone) <= set(told["off"])
     check(told, as_it_is)
@@ -92,9 +92,7 @@ def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without,
 
 @pytest.mark.parametrize("how", ["extra", "renamed"])
 @pytest.mark.parametrize("hooked", [(features.CAPTURE,), *([(one,) for one in HOOKED] if ALL else [HOOKED])], ids=len)
-def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and_the_rest_works(
-    hooked, how, without, as_it_is
-):
+def test_features_whose_hooks_jax_calls_differently_are_off_and_the_rest_works(hooked, how, without, as_it_is):
     hooks = {name for feature in hooked for name in hooks_of(feature).split()}
     told = without(f"{how} {' '.join(sorted(hooks))}")
     # The one hook of this feature hands all positional arguments on, whatever they are.

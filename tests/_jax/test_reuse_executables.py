@@ -95,7 +95,7 @@ def test_unjitted_operations_are_not_compiled_again_in_a_capture(compiled):
     assert not compiled
 
 
-def test_what_was_not_called_before_is_compiled_once_for_all_captures_of_one_kind(compiled):
+def test_a_new_function_is_compiled_once_for_all_captures_of_one_kind(compiled):
     function, traces = counting_traces(jnp.tanh)
     with jdw.capture():
         function(X)
@@ -105,7 +105,7 @@ def test_what_was_not_called_before_is_compiled_once_for_all_captures_of_one_kin
     assert len(traces) == 1 and not compiled
 
 
-def test_what_a_capture_traces_first_is_compiled_once_where_python_calls_it_each_time(compiled):
+def test_a_function_that_a_capture_traces_first_is_compiled_once_under_an_unjitted_grad(compiled):
     function, _ = counting_traces(jnp.sin)
     with jdw.capture():
         jax.grad(function)(2.0)

@@ -123,7 +123,7 @@ def test_a_condition_over_several_values_of_one_body_stops_at_the_last_of_them(c
     assert {stop["reason"].partition(" at ")[0] for stop in seen} == {condition}
 
 
-def test_of_values_of_several_bodies_a_note_says_that_they_never_come_together():
+def test_a_condition_over_values_of_several_bodies_has_a_note():
     with jdw.capture(watch=True, break_on="last > loss") as run:
         jax.jit(trained)(W, XS)
     (note,) = (note for note in run.notes if "--break-on" in note)
@@ -158,7 +158,7 @@ def test_a_line_stops_although_its_value_is_told_under_the_same_name_elsewhere(s
         assert ("loss", "forward") in [(stop["name"], stop["phase"]) for stop in seen]
 
 
-def test_of_a_value_that_is_too_large_the_option_that_takes_its_elements_is_told():
+def test_a_condition_over_a_large_value_has_a_note_that_names_the_values_option():
     with jdw.capture(watch="r", break_on="r < 1") as run:
         jax.jit(lambda x: (r := x * 2) + r)(jnp.ones((1 << 20) + 1))
     (note,) = (note for note in run.notes if "--break-on" in note)
@@ -228,7 +228,7 @@ def test_nan_and_inf_are_looked_for_by_themselves(kind, steps, told, stopped):
     assert seen[0]["reason"] == f"y is not finite: 2 {'NaN' if steps[0] == 2 else 'infinite'}{where}"
 
 
-def test_of_a_gradient_a_stop_says_so(stopped):
+def test_a_stop_at_a_gradient_names_the_gradient(stopped):
     def f(z):
         n2 = (z**2).sum(-1)
         return jnp.where(n2 > 0, jnp.sqrt(n2), 1.0).sum()

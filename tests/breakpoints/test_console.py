@@ -125,7 +125,7 @@ def test_a_watched_value_stands_under_its_name_with_its_statistics(stopped, monk
     stopped(jax.jit(computing), PARAMS, X, user=user, break_on="nonfinite", watch="late")
 
 
-def test_with_its_numbers_a_watched_value_is_an_array(stopped):
+def test_a_watched_value_with_its_elements_is_an_array_in_the_console(stopped):
     def user(page):
         page.go_on(page.stop())
         stop = page.stop()
@@ -192,7 +192,7 @@ def waiting(x, released):
     return x, bool(released)
 
 
-def test_what_others_print_meanwhile_is_not_the_consoles(stopped, capsys):
+def test_prints_of_other_threads_do_not_appear_in_the_console(stopped, capsys):
     began, ended = threading.Event(), threading.Event()
 
     def user(page):

@@ -164,7 +164,7 @@ def test_an_interrupt_of_any_other_cell_is_as_without_us(kernel):
 
 
 @pytest.mark.behaviour("B4")
-def test_no_request_is_left_lying(kernel):
+def test_the_kernel_answers_every_request(kernel):
     kernel.run("%%jaxdebug\nf(narrow, 0)")
     for number in range(300):
         # The second comes while the first is being answered.

@@ -306,7 +306,7 @@ def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
 
 
 @pytest.mark.behaviour("B2")
-def test_what_a_choice_may_mask_stops_and_says_so(stopped):
+def test_a_stop_at_a_nan_that_a_choice_may_mask_names_the_choice(stopped):
     @jax.jit
     def f(x):
         h = jnp.log(x)

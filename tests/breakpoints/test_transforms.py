@@ -24,7 +24,7 @@ LANES = {"vmap": [4], "jit_vmap": [4], "vmap_last_axis": [3], "vmap_scan": [4], 
 
 
 @pytest.mark.behaviour("B1")
-def test_it_stops_under_every_transformation_and_results_stay(transform, stopped, same_bits):
+def test_a_breakpoint_stops_under_every_transformation_and_leaves_results_unchanged(transform, stopped, same_bits):
     expected = jax.block_until_ready(transform.wrap(plain)())
     stops = []
     result, run = stopped(transform.wrap(stopping), user=lambda page: stops.extend(page.all_stops()))

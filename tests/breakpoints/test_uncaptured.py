@@ -224,7 +224,7 @@ def test_callbacks_that_are_no_breakpoints_go_jaxs_way(notebook):
     assert "x 3.0" in notebook.run("jax.jit(lambda x: jax.debug.callback(lambda x: print('x', x), x))(3.0)").stdout
 
 
-def test_in_a_terminal_nothing_is_replaced():
+def test_the_extension_replaces_no_rule_of_jax_in_a_terminal():
     before = tables()
     with shell():
         assert tables() == before
@@ -254,7 +254,7 @@ def test_a_cell_waits_for_what_may_come_to_a_breakpoint_unless_it_is_captured(no
     assert done == [not waits] * 2
 
 
-def test_where_jax_lacks_a_name_that_it_takes_nothing_is_replaced(monkeypatch):
+def test_the_extension_replaces_no_rule_if_jax_lacks_a_name(monkeypatch):
     before = tables()
     monkeypatch.setattr(features, "missing", lambda: {features.UNCAPTURED: "jax 0 has none of it, so it is off."})
     with shell(extension=False) as one:

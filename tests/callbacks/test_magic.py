@@ -31,7 +31,7 @@ def test_the_line_magic_gives_an_inventory_and_calls_nothing(ours):
 
 
 @pytest.mark.parametrize("line", ["callbacks", "callbacks f", "callbacks f(", "callbacks f(1); 2"])
-def test_what_is_no_call_is_refused_with_an_example(ours, line):
+def test_callbacks_of_something_other_than_a_call_is_refused_with_an_example(ours, line):
     assert "takes a call, e.g. `%jaxdebug callbacks f(x)`" in ours.run(f"%jaxdebug {line}").error
 
 

@@ -225,7 +225,7 @@ def test_a_wrong_shape_is_jaxs_error_and_the_call_has_returned():
 
 
 @pytest.mark.behaviour("C6")
-def test_what_is_kept_is_bounded_and_all_is_counted():
+def test_results_of_callbacks_are_kept_within_a_bound_and_all_calls_are_counted():
     def host(x):
         return np.full(1 << 16, x, np.float32)
 
@@ -279,7 +279,7 @@ def test_what_was_returned_is_kept_as_it_was_whatever_is_written_to_it_later(wra
 
 
 @pytest.mark.behaviour("C6")
-def test_what_nobody_can_write_is_kept_without_a_copy():
+def test_a_read_only_result_is_kept_without_a_copy():
     results = Results()
     array = np.asarray(jnp.ones((100, 100)))
     (kept,) = results.keep([array]).take()
@@ -325,7 +325,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("call", ["io", "pure"])
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: lambda x: jax.lax.map(f, x[None])], ids=["jit", "scan"])
-def test_what_jax_rejects_has_not_returned(wrong, call, wrap, capfd):
+def test_a_callback_whose_result_jax_rejects_counts_as_raised(wrong, call, wrap, capfd):
     host, why = WRONG[wrong]
     x = jnp.ones(3, jnp.float32)
     with jdw.capture() as run, pytest.raises(Exception, match=why) as raised:
@@ -340,7 +340,7 @@ def test_what_jax_rejects_has_not_returned(wrong, call, wrap, capfd):
 
 
 @pytest.mark.parametrize("result", [np.float64(2), 2.0, np.zeros((), np.float64)], ids=repr)
-def test_what_jax_casts_has_returned(result):
+def test_a_callback_whose_result_jax_casts_counts_as_returned(result):
     with jdw.capture() as run:
         assert jax.jit(CALLS["pure"](lambda _: result))(jnp.float32(1)).dtype == np.float32
     assert run.callbacks["<lambda>"].returned == 1

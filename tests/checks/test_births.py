@@ -183,7 +183,7 @@ def test_what_a_check_computes_is_no_value_of_the_user_s(watch):
     assert {one.file for one in checked.findings} == {__file__}
 
 
-def test_of_a_power_nobody_says_that_it_is_infinite_where_its_derivative_is():
+def test_the_finding_about_an_infinite_derivative_of_a_power_does_not_blame_the_power_alone():
     slope = jax.jit(jax.grad(lambda x: (x**0.5).sum()))
     with jdw.capture(check="nonfinite") as run:
         assert np.isinf(slope(jnp.zeros(2))).all()
@@ -302,7 +302,7 @@ def test_the_derivative_of_a_function_that_jax_jits_is_said_to_be_one():
     assert run.findings[0].headline == "the derivative of `jnp.linalg.norm(x)` is infinite"
 
 
-def test_what_to_write_uses_the_name_of_the_argument():
+def test_a_proposed_fix_uses_the_name_of_the_argument():
     def f(y):
         return jnp.sqrt(y).sum()
 

@@ -31,7 +31,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("S13")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
+def test_a_lossy_cast_has_a_finding_with_count_and_first_value(name):
     program, argument, says = PROGRAMS[name]
     plain = jax.jit(program)(argument)
     with jdw.capture(check="casts") as run:

@@ -424,7 +424,7 @@ NOT_REUSING = (
 
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
 @pytest.mark.parametrize("program", NOT_REUSING, ids=lambda one: one.__name__)
-def test_what_uses_each_key_once_is_no_finding(program, make):
+def test_programs_that_use_each_key_once_have_no_finding(program, make):
     with jdw.capture() as run:
         jax.jit(program)(make(0))
     assert run.findings == []

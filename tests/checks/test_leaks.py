@@ -111,7 +111,7 @@ def cycle(x):
 
 
 @pytest.mark.parametrize("function", [cycle, lambda x: [x * k for k in range(3)][-1], jnp.linalg.norm])
-def test_what_is_garbage_or_returned_is_no_leak(function):
+def test_returned_and_unreachable_tracers_are_no_leaks(function):
     gc.disable()
     try:
         with jdw.capture(check="all") as run:
@@ -143,7 +143,7 @@ NEEDS = {
 
 
 @pytest.mark.parametrize("need", NEEDS)
-def test_who_needs_the_value_of_a_tracer_after_its_trace_reads_that_it_was_leaked(need):
+def test_using_a_tracer_after_its_trace_says_that_it_was_leaked(need):
     held: list[jax.Array] = []
 
     @jax.jit

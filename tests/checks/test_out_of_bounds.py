@@ -170,7 +170,7 @@ def said_to_be_meant(x, i):
         lambda x, i: jnp.sort(x)[::-1] + jnp.interp(x, x, x) + jnp.searchsorted(x, x + i).astype(float),
     ],
 )
-def test_what_is_meant_or_thrown_away_is_no_finding(program):
+def test_intended_or_discarded_indices_have_no_finding(program):
     with jdw.capture(check="oob") as run:
         jax.jit(program)(X, 11)
     assert run.findings == []
@@ -201,7 +201,7 @@ def test_a_loop_with_a_check_carries_its_numbers_apart():
 
 
 @pytest.mark.usefixtures("as_rows")
-def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
+def test_a_check_stays_in_a_loop_if_it_would_take_much_more_memory_before_it():
     def summed(base, x, order):
         return lax.scan(lambda total, i: (total + x[base + i].sum(), None), 0.0, order)[0]
 
@@ -212,7 +212,7 @@ def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
     assert not any(var.aval.size > 2000 * 1000 / 2 for one in checked.program.eqns for var in one.outvars)
 
 
-def test_each_call_is_read_and_the_first_that_found_something_is_told():
+def test_all_calls_are_checked_and_the_finding_names_the_first_faulty_one():
     step = jax.jit(read)
     with jdw.capture(check="oob") as run:
         for index in range(0, 200, 3):
@@ -247,14 +247,14 @@ def test_a_program_that_was_compiled_before_is_checked_and_runs_as_before_after_
     assert "index 11" in run.findings[0].message
 
 
-def test_what_is_not_checked_is_said():
+def test_an_unchecked_loop_has_a_note():
     with jdw.capture(check="oob") as run:
         jax.jit(jax.vmap(until, (None, 0)))(X, jnp.array([3, 14]))
     assert run.findings == []
     assert "jit(until): not checked (oob): loops that a `vmap` ends lane by lane." in run.notes
 
 
-def test_without_the_option_nothing_is_checked():
+def test_indices_are_not_checked_without_the_option():
     with jdw.capture() as run:
         jax.jit(read)(X, 11)
     assert run.findings == []
@@ -373,7 +373,7 @@ def test_an_old_value_read_outside_is_reported_if_it_is_also_used(read):
     assert "index 3 is outside axis 0 (size 3), step 3" in run.findings[0].headline
 
 
-def test_what_is_read_elsewhere_is_not_put_back():
+def test_a_wrong_element_that_is_stored_at_another_index_has_a_finding():
     def body(carry, _):
         xs, i, j = carry
         x = jnp.where(i < 2, 1.0, jax.lax.dynamic_index_in_dim(xs, j, keepdims=False))

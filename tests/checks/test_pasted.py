@@ -195,7 +195,7 @@ def raised_by(source, name) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_said_to_write_gives_what_python_gives(name):
+def test_a_proposed_fix_computes_what_python_computes(name):
     program = PROGRAMS[name]
     file = f"/home/me/{name.replace(' ', '_')}.py"
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
@@ -235,7 +235,7 @@ UNCERTAIN = {
 
 
 @pytest.mark.parametrize("name", UNCERTAIN)
-def test_what_has_no_certain_rewrite_has_none(name):
+def test_an_error_without_a_certain_rewrite_has_no_fix(name):
     with jax.numpy_dtype_promotion("standard"):
         _, error = raised_by(UNCERTAIN[name], f"/home/me/{name.replace(' ', '_')}.py")
     explanation = explain(error)

@@ -144,7 +144,7 @@ USES = {
 
 @pytest.mark.behaviour("S1")
 @pytest.mark.parametrize(("name", "use"), [*((one, "jit") for one in EFFECTS), *(("a global", one) for one in USES)])
-def test_what_happens_while_tracing_is_told_once_at_its_line(name, use):
+def test_a_side_effect_during_tracing_has_one_finding_at_its_line(name, use):
     make, says = EFFECTS[name]
     function = USES[use](make())
     with jdw.capture(check="purity") as run:
@@ -241,7 +241,7 @@ def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
     assert {read.names for read in run.stale_reads} == {(expression,)}
 
 
-def test_what_has_not_changed_leaves_the_calls_to_cpp(monkeypatch):
+def test_calls_take_jaxs_fast_path_if_nothing_that_they_read_has_changed(monkeypatch):
     looked_up = []
     jitted = jax.jit(in_dict)
     with jdw.capture(check="stale") as run:
@@ -363,7 +363,7 @@ def test_a_stale_value_has_a_headline_and_its_shortest_number():
     assert finding.why.endswith("pass `settings['lr']` as an argument.")
 
 
-def test_what_changes_and_is_not_read_is_silent():
+def test_changed_values_that_are_not_read_have_no_finding():
     jitted = jax.jit(in_dict)
     with jdw.capture(check="stale") as run:
         jitted(X)
@@ -449,7 +449,7 @@ def test_an_iterator_of_the_traced_function_advanced_by_a_loop():
         ),
     ],
 )
-def test_what_takes_the_elements_of_an_iterator_is_named_and_no_fix_runs_forever(make, use, headline, advice):
+def test_a_finding_about_an_iterator_names_its_use_and_has_no_fix(make, use, headline, advice):
     with jdw.capture(check="purity") as run:
         jax.jit(use(make()))(X)
     (finding,) = run.findings
@@ -619,7 +619,7 @@ def test_the_state_of_an_object_that_a_partial_has_bound_is_followed():
     assert (read.names, read.before, read.after) == (("model.scale",), "2.0", "5.0")
 
 
-def test_what_a_partial_inside_a_derivative_has_bound_is_followed():
+def test_values_bound_by_a_partial_inside_a_derivative_are_checked():
     model = Counting()
     jitted = jax.jit(jax.grad(functools.partial(lambda model, x: (x * model.scale).sum(), model)))
     with jdw.capture(check="stale") as run:

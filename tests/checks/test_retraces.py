@@ -126,7 +126,7 @@ def new_kinds():
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_what_changed_is_told(retraces, program, count, words):
+def test_a_finding_about_retraces_says_what_changed(retraces, program, count, words):
     (finding,) = retraces(program)
     assert finding.seen == count
     assert all(word in finding.message for word in words), finding.message
@@ -170,7 +170,7 @@ def only_described():
     [twice, the_same_type, under_transformations, one_partial, only_described],
     ids=lambda one: one.__name__,
 )
-def test_what_is_traced_seldom_is_no_finding(retraces, program):
+def test_functions_that_are_seldom_traced_have_no_finding(retraces, program):
     assert retraces(program) == []
 
 

@@ -71,7 +71,7 @@ def test_the_line_is_python_where_no_value_is_known(source):
 
 
 @pytest.mark.parametrize("source", ["a, *x[0] = y", "x = 1", "print(x)", "x[x > 3][0] = 7.0", "x[j][0] = 1.0"])
-def test_what_is_not_certain_is_not_rewritten(source):
+def test_a_statement_without_a_certain_rewrite_is_not_rewritten(source):
     assert in_place(statement_of(source), {}) is None
 
 

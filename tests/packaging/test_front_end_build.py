@@ -58,7 +58,7 @@ def test_the_sources_named_are_there(hatch_build):
         assert missing == []
 
 
-def test_without_npm_it_says_what_to_install(hatch_build, checkout, product, monkeypatch):
+def test_a_build_without_npm_says_what_to_install(hatch_build, checkout, product, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match=r"no npm on the PATH. Install Node"):
         hatch_build.build(checkout, product)

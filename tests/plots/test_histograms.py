@@ -83,7 +83,7 @@ def test_lanes_that_only_vmap_ran_have_no_hills():
     assert [label.get_text() for label in hills.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_what_cannot_be_drawn_is_told(run):
+def test_a_plot_without_a_name_or_of_an_unknown_kind_is_refused(run):
     with pytest.raises(ValueError, match="shows one value: say which"):
         run.plot(kind="ridge")
     with pytest.raises(ValueError, match="kind must be 'line', 'ridge', 'heat' or 'lanes', got 'pie'"):

@@ -72,7 +72,7 @@ def calls_of(folder, process):
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_of_a_job_one_process_is_killed_and_the_other_hangs(job, tmp_path):
+def test_a_run_of_a_job_says_which_process_was_killed(job, tmp_path):
     folder = tmp_path / "run.jdw"
     for _ in range(2):
         for process in job:

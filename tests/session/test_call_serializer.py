@@ -43,7 +43,7 @@ def test_a_thread_waits_until_all_calls_of_another_are_over(pool):
     assert order == ["one is over", "other"]
 
 
-def test_who_has_waited_longest_is_next_also_before_the_one_whose_turn_it_is(pool):
+def test_the_call_that_has_waited_longest_is_next(pool):
     own, order, may_go_on = CallSerializer(), [], threading.Event()
 
     def call(name):

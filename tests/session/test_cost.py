@@ -234,7 +234,7 @@ def test_each_kind_of_call_has_its_row_in_the_cost_report(cost_of_several):
 
 
 @pytest.mark.behaviour("P10")
-def test_with_run_both_programs_are_measured_and_the_arguments_stay(capfd):
+def test_cost_with_run_measures_both_programs_and_leaves_the_arguments(capfd):
     called = []
 
     def f(x):
@@ -261,7 +261,7 @@ def test_after_the_timeout_single_calls_are_not_compiled_and_it_says_so():
 
 
 @pytest.mark.behaviour("P10")
-def test_it_is_a_table_in_text_html_and_pandas(cost_of_several):
+def test_the_cost_report_is_a_table_in_text_html_and_pandas(cost_of_several):
     report = cost_of_several
     text = repr(report)
     assert text.splitlines()[0].startswith(f"several: {len(report)} calls to the host; ")
@@ -313,7 +313,7 @@ def test_the_magic_gives_the_report_and_refuses_what_is_no_call():
         cost_of(current_session(), "--rum f(x)", names)
 
 
-def test_where_jax_has_changed_it_says_what_is_off(monkeypatch):
+def test_cost_is_refused_with_a_reason_if_jax_lacks_a_name(monkeypatch):
     monkeypatch.setattr(features, "missing", lambda: {features.COST: "jax 9 has no _params, so it is off."})
     with pytest.raises(NotImplementedError, match="jax 9 has no _params"):
         jdw.cost(jnp.sin, 1.0)

@@ -104,7 +104,7 @@ def test_a_lost_print_of_a_condition_inside_another_loop_is_found():
 
 @pytest.mark.parametrize("tell", [partial(jax.debug.print, "{}"), partial(jax.debug.callback, np.asarray)])
 @pytest.mark.parametrize("steady", [False, True])
-def test_of_a_condition_that_is_sampled_on_the_host_nothing_is_said_to_be_lost(tell, steady):
+def test_a_print_in_a_sampled_while_condition_has_no_finding_of_loss(tell, steady):
     def program(x):
         def condition(c):
             tell(x if steady else c)
@@ -181,7 +181,7 @@ def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
 
 
 @pytest.mark.parametrize("in_loop", [False, True])
-def test_of_calls_that_are_no_longer_listed_nothing_is_said_to_be_missing(in_loop, monkeypatch):
+def test_calls_that_are_no_longer_listed_have_no_finding_of_loss(in_loop, monkeypatch):
     monkeypatch.setattr("jax_debug_widgets.session.run.call_book.MAX_CALLS", 3)
 
     def step(x):
@@ -209,7 +209,7 @@ def test_a_program_compiled_before_the_capture_is_told():
     assert "was compiled before the capture" in note
 
 
-def test_what_was_called_before_and_says_nothing_needs_no_note():
+def test_a_program_called_before_the_capture_without_prints_has_no_note():
     program = jax.jit(lambda x: (checkify.debug_check(x > 0, "is positive"), x * 2)[1])
     program(1.0)
     with jdw.capture() as run:

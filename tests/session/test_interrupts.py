@@ -187,7 +187,7 @@ def test_an_interrupt_dropped_before_our_thread_reports_it_stays_dropped():
 
 
 @pytest.mark.behaviour("B4")
-def test_one_that_comes_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
+def test_an_interrupt_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
     """There it is left to the program, whose next event raises it on all devices."""
     mesh = cpu_mesh((2,), ("d",))
     show = jax.shard_map(lambda x: (jax.debug.print("x {}", x), x)[1], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
@@ -220,7 +220,7 @@ ENDING = {
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("moment", ENDING)
-def test_one_that_comes_while_a_capture_ends_lets_it_end(moment, monkeypatch):
+def test_an_interrupt_while_a_capture_ends_lets_it_end(moment, monkeypatch):
     step, (owner, name) = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), ENDING[moment]
     ours, threads = getattr(owner, name), set(threading.enumerate())
 

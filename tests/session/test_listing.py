@@ -71,7 +71,7 @@ def test_each_message_of_the_listing_is_json_of_version_1(comms):
         assert (content["type"], content["version"], buffer) == ("runs", 1, b"")
 
 
-def test_while_a_run_goes_on_it_is_told_of_now_and_then_and_at_its_end(comms, monkeypatch):
+def test_the_listing_sends_a_running_run_at_intervals_and_at_its_end(comms, monkeypatch):
     session = current_session()
     with jdw.capture() as run:
         pass
@@ -173,7 +173,7 @@ def test_a_comm_that_a_front_end_closed_is_opened_again_by_the_next_run(comms):
     assert {content["keys"][-1] for content, _ in comms[1].messages} == {run.key}
 
 
-def test_without_a_kernel_nothing_is_opened(monkeypatch):
+def test_the_listing_opens_no_comm_without_a_kernel(monkeypatch):
     def refuse(**_options: Any):
         pytest.fail("a comm was opened")
 
@@ -183,7 +183,7 @@ def test_without_a_kernel_nothing_is_opened(monkeypatch):
     run.finish()
 
 
-def test_where_no_cell_is_running_the_next_run_in_one_opens_it(comms, monkeypatch):
+def test_the_listings_comm_is_opened_by_the_first_run_in_a_cell(comms, monkeypatch):
     def no_parent(**_options: Any):
         raise LookupError("<ContextVar name='shell_parent'>")
 

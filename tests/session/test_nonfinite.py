@@ -86,7 +86,7 @@ def test_integers_and_keys_have_none():
     assert not found(run)
 
 
-def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
+def test_a_finding_counts_the_elements_of_an_array_rather_than_its_statistics():
     @jax.jit
     def f(x):
         later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: no element is finite, of which there could be a minimum
@@ -285,7 +285,7 @@ def test_a_line_whose_derivative_only_hands_on_is_not_named(function, watch):
     assert f"{guilty}  grad/{watch}, by the derivative of `{text}`>" in repr(run)
 
 
-def test_where_what_comes_in_is_not_known_no_line_is_named_alone():
+def test_a_finding_names_several_candidates_if_the_inputs_of_a_derivative_are_unknown():
     @jax.jit
     def inner(a):
         b = a * 2

@@ -71,7 +71,7 @@ def test_a_file_that_is_there_is_no_folder_to_record_into(tmp_path):
         jdw.capture(record=script)
 
 
-def test_in_a_script_what_was_not_found_is_written_to_stderr_and_where_the_run_goes(capsys, tmp_path):
+def test_a_script_writes_unmatched_names_and_the_path_of_the_run_to_stderr(capsys, tmp_path):
     f = jax.jit(lambda x: x * 2)
     with jdw.capture(record=tmp_path / "s.jdw"):
         f(1.0)

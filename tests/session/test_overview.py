@@ -151,7 +151,7 @@ class Site:
 
 
 @pytest.mark.parametrize("case", CASES["charted"], ids=lambda case: str(len(case["sites"])))
-def test_what_is_drawn_is_chosen_as_the_panel_chooses_it(case):
+def test_the_saved_picture_draws_the_values_that_the_panel_draws(case):
     sites: Any = [
         Site(SimpleNamespace(name=name, role=role, shape=shape, dtype=dtype, primitive=primitive), phase, values)
         for name, role, phase, shape, dtype, primitive, values in case["sites"]
@@ -455,7 +455,7 @@ def test_the_size_of_updates_and_all_values_of_one_name_are_drawn(updated):
     assert len([name for name in names if name.startswith("h :")]) == 2, names
 
 
-def test_what_is_not_finite_in_part_is_drawn_so_at_its_step_in_each_chart(updated):
+def test_each_chart_shows_values_that_are_not_finite_at_their_step(updated):
     gradients, ratios, _ = snapshot_of(updated).groups
     for group in (ratios, gradients):
         assert [np.flatnonzero(~np.isfinite(line.values)).tolist() for line in group.lines] == [[3]], group.title

@@ -55,7 +55,7 @@ def test_the_call_that_gave_nan_gives_it_again_and_the_watch_says_where_it_began
     assert any("Those of `train_step` have " in note and "copied before each call" in note for note in run.notes)
 
 
-def test_another_function_can_be_given_and_what_is_not_kept_is_said():
+def test_replay_takes_another_function_and_refuses_calls_whose_inputs_are_not_kept():
     run, *_ = trained(keep_inputs=1)
     mended = jdw.replay(run, f=lambda params, _key, x, scale: (x @ params["w"]).sum() * scale, watch=None)
     assert np.isfinite(mended.result)
@@ -78,7 +78,7 @@ def test_a_negative_keep_inputs_is_refused():
         jdw.capture(keep_inputs=-1)
 
 
-def test_what_is_no_run_of_this_process_is_told():
+def test_replay_refuses_arguments_of_a_wrong_type():
     with pytest.raises(TypeError, match=r"replay\(run, call=N\) takes a run"):
         jdw.replay(3)  # pyright: ignore[reportArgumentType]
     run, *_ = trained(keep_inputs=1)
@@ -138,7 +138,7 @@ def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
         (lambda: jax.grad(lambda p: doubling()(p).sum())(jnp.ones(3)), {"keep_inputs": 2, "watch": "h"}),
     ],
 )
-def test_where_inputs_cannot_be_seen_it_says_what_that_takes(call, options):
+def test_replay_says_how_to_keep_inputs_if_the_program_was_not_captured(call, options):
     with jdw.capture(**options) as run:
         call()
     assert any("add a print, or watch=True" in note or "was never checked" in note for note in run.notes)

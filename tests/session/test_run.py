@@ -62,7 +62,7 @@ def test_events_are_a_sequence_in_arrival_order(run):
             events[index]
 
 
-def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
+def test_a_run_has_a_note_while_numba_compiles(monkeypatch, tmp_path):
     (tmp_path / "compiles_long.py").write_text(
         "import _gate\nfrom numba import njit\n_gate.reached.set()\n_gate.open.wait(20)\n"
         "njit('f8(f8)')(lambda x: x + 1)\n_gate.compiled.set()\n_gate.end.wait(20)"
@@ -175,7 +175,7 @@ def test_a_zip_file_to_record_into_is_refused_with_how_to_make_one():
 
 
 @pytest.mark.parametrize("name", ["timeout", "stuck_after", "max_events", "max_mb", "break_timeout"])
-def test_what_is_no_number_is_refused_by_name(name):
+def test_an_option_that_must_be_a_number_is_refused_by_name(name):
     with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):
         jdw.capture(**{name: "x"})
 
@@ -195,7 +195,7 @@ def test_an_unknown_option_is_named():
         jdw.capture(ecko=True)
 
 
-def test_no_timeout_waits_for_ever():
+def test_a_capture_without_timeout_waits_until_all_events_have_arrived():
     with jdw.capture(timeout=None) as run:
         train(1.0)
     assert run.status().barrier.state == "drained"
@@ -240,7 +240,7 @@ def test_the_forward_pass_is_meant_where_a_name_is_in_several_phases():
     assert len(run.series(f"y@{recomputed.where} (recompute)")[1]) == 1
 
 
-def test_of_a_print_and_a_watched_value_of_one_name_the_watched_one_is_meant_everywhere():
+def test_a_name_of_a_print_and_a_watched_value_means_the_watched_value():
     @jax.jit
     def step(w):
         loss = (w * w).sum()
@@ -389,7 +389,7 @@ def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, co
     assert len(run.to_pandas()) == len(dtypes)
 
 
-def test_nothing_to_plot_is_told_with_what_to_do():
+def test_plot_without_scalars_says_what_to_do():
     with jdw.capture() as run:
         jax.debug.print("{y}", y=jnp.ones(3))
     with pytest.raises(ValueError, match=r"no scalar value was captured.* run\.plot\('jnp.ones\(3\)'\)"):

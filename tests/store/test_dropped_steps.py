@@ -63,7 +63,7 @@ def in_some_calls(n):
     [in_a_loop, in_loops_in_each_other, in_a_while, backwards, by_lane, outside_loops, in_some_calls],
     ids=lambda one: one.__name__,
 )
-def test_what_is_kept_has_the_steps_that_it_has_where_all_is_kept(program, budget):
+def test_steps_of_kept_events_do_not_depend_on_what_was_dropped(program, budget):
     step = jax.jit(program)
 
     def captured(most=1000):

@@ -25,7 +25,7 @@ def test_a_stamp_is_the_time_and_tells_the_thread_once_that_is_asked_for():
     assert (np.diff([before, *times_of(told), perf_counter_ns()]) >= 0).all()
 
 
-def test_of_more_threads_than_have_a_number_the_rest_is_not_told():
+def test_threads_beyond_the_available_numbers_are_reported_as_unknown():
     stamps, taken, together = Stamps(), {}, threading.Barrier(70)
     stamps.tell_threads(True)
 

@@ -25,7 +25,7 @@ def case(name: str):
     return content, (CASES / f"{name}.bin").read_bytes(), expected
 
 
-def test_there_are_golden_cases():
+def test_the_golden_cases_exist():
     assert {"small", "dtypes", "unicode", "lanes", "nonfinite", "dropped", "rows", "error"} <= set(NAMES)
 
 
@@ -73,7 +73,7 @@ def test_the_golden_messages_are_those_that_make_cases_makes(tmp_path):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [0, 1, 7, 8])
-def test_what_is_packed_is_unpacked(dtype, length):
+def test_unpacking_returns_the_packed_columns(dtype, length):
     columns = {"a": np.arange(3, dtype="uint8"), "b": np.arange(length).astype(dtype), "c": np.array([1.5], "float64")}
     specs, buffer = pack(columns)
     found = unpack(specs, buffer)
