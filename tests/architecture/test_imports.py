@@ -122,7 +122,7 @@ def test_the_package_loads_without_ipython_and_matplotlib_and_starts_no_thread()
     assert after["threads"] == []
 
 
-def test_what_captures_loads_without_any_extra():
+def test_the_capturing_modules_load_without_any_extra():
     loaded = after_importing("jax_debug_widgets.session", "jax_debug_widgets.magics", "jax_debug_widgets.pytest")
     assert {"numba", "pandas", "pyarrow", "treescope"}.isdisjoint(loaded["modules"])
 
@@ -229,11 +229,11 @@ class Names:
         ]
 
 
-def test_what_docstrings_refer_to_exists():
+def test_names_in_docstrings_exist():
     assert Names(ROOT / "jax_debug_widgets", jax_debug_widgets.__all__).missing() == []
 
 
-def test_a_reference_to_what_is_not_there_is_found(tmp_path):
+def test_a_reference_to_a_missing_name_is_found(tmp_path):
     package = tmp_path / "package"
     (package / "room").mkdir(parents=True)
     (package / "room" / "__init__.py").write_text("class Base:\n    x: int\n")

@@ -53,7 +53,7 @@ def table(*parts: dict[str, str]):
 
 
 @table(cells.VALUES, cells.STATEMENTS, cells.MAGICS)
-def test_a_cell_does_what_it_does_without(twins, cell):
+def test_a_captured_cell_does_what_a_plain_cell_does(twins, cell):
     plain, ours = both(twins, cell)
     assert ours == plain
     assert plain[0].summaries == 0
@@ -62,7 +62,7 @@ def test_a_cell_does_what_it_does_without(twins, cell):
 
 
 @table(cells.SYNTAX_ERRORS)
-def test_a_syntax_error_is_told_as_without(twins, cell):
+def test_a_syntax_error_is_shown_as_in_a_plain_cell(twins, cell):
     plain, ours = both(twins, cell)
     assert ours == plain
     assert re.search("(Syntax|Indentation|IncompleteInput)Error", ours[0].stdout)
@@ -98,14 +98,14 @@ def test_the_summary_comes_before_the_traceback(twins):
     assert 0 < out.getvalue().index("jaxdebug: ") < out.getvalue().index("Traceback")
 
 
-def test_what_is_typed_after_prints_is_in_order(twins):
+def test_prints_of_the_cell_and_of_jax_are_in_order(twins):
     """The cell's own prints and JAX's, as they come."""
     _, (ours, _, _) = both(twins, "print('a')\nf(1.)\nprint('b')\nf(2.);")
     assert ours.stdout == "a\nx 1.0\nb\nx 2.0\n"
 
 
 @pytest.mark.parametrize("interactivity", ["all", "last", "last_expr", "last_expr_or_assign", "none"])
-def test_every_interactivity_shows_what_it_shows_without(twins, interactivity):
+def test_every_interactivity_shows_what_it_shows_in_a_plain_cell(twins, interactivity):
     for one in twins:
         one.ip.ast_node_interactivity = interactivity
     plain, ours = both(twins, "1\ny = 2\n3\nz = f(4.)")

@@ -68,7 +68,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return client.execute()
 
 
-def test_what_make_lab_does_not_install_is_hidden():
+def test_packages_that_make_lab_does_not_install_are_hidden():
     hidden = hidden_from("notebooks")
     assert {"pytest", "flax", "playwright"} <= hidden
     assert not {"jax", "jaxlib", "numpy", "jupyterlab", "jax_debug_widgets", "matplotlib"} & hidden

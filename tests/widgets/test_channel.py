@@ -60,7 +60,7 @@ def test_one_channel_serves_all_runs(opened):
 
 
 @pytest.mark.usefixtures("comms")
-def test_what_front_ends_run_and_of_which_run_cannot_be_changed_by_one_of_them(opened):
+def test_a_front_end_cannot_change_the_code_or_the_run_of_the_model(opened):
     channel, comm = opened
     before = channel.model.get_state()
     comm._receive({"content": {"data": {"method": "update", "state": {"_esm": "alert(1)", "run": "x", "way": "y"}}}})
@@ -68,7 +68,7 @@ def test_what_front_ends_run_and_of_which_run_cannot_be_changed_by_one_of_them(o
     assert comm.sent == []
 
 
-def test_what_cannot_be_sent_as_utf_8_is_sent_by_its_code(opened, monkeypatch):
+def test_characters_that_utf_8_cannot_encode_are_sent_as_escapes(opened, monkeypatch):
     channel, comm = opened
     send = comm.send
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_sent_as_utf_8_is_sent_by_its_code(opened, monkeypatch):
     assert comm.messages == [({"title": [r"half \ud800", 1]}, b"")]
 
 
-def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, monkeypatch, snapshot):
+def test_each_run_has_a_channel_of_its_own_if_outputs_are_isolated(comms, monkeypatch, snapshot):
     monkeypatch.setenv("VSCODE_PID", "1")
     channel = Channel.open("run-1", lambda _: [])
     assert channel.serves("run-1") and not channel.serves("run-2")
@@ -170,7 +170,7 @@ def test_a_run_without_a_panel_sends_nothing(session, comms):
 
 
 @pytest.mark.usefixtures("session")
-def test_the_browser_can_ask_for_all_of_it_again(comms):
+def test_the_browser_can_request_all_batches_again(comms):
     with jdw.capture() as run:
         run.panel  # noqa: B018
         program(1.0)
@@ -220,7 +220,7 @@ def test_a_barrier_asked_for_is_answered_when_it_is_over(comms):
     assert [(content["id"], content["drained"]) for content in done] == [(6, True)]
 
 
-def test_what_is_switched_in_one_panel_is_told_to_those_of_earlier_runs(session, comms):
+def test_a_switch_in_one_panel_is_sent_to_those_of_earlier_runs(session, comms):
     def run_it():
         with jdw.capture(watch="h") as run:
             jax.jit(doubled)(jnp.ones(2))
