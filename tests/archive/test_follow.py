@@ -77,7 +77,7 @@ def test_a_job_is_followed_to_its_end(job, tmp_path):
 
 
 @pytest.mark.behaviour("R3")
-def test_what_the_magic_loads_is_followed_while_it_is_written(job, tmp_path, ours):
+def test_the_load_magic_follows_a_run_while_it_is_written(job, tmp_path, ours):
     path = tmp_path / "run.jdw"
     until(lambda: jdw.load(path).goes_on)
     run = ours.run(f"%jaxdebug load {path}").result.result

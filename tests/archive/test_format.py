@@ -119,7 +119,7 @@ def open_run(tmp_path_factory):
     return folder, set(ends)
 
 
-def test_of_a_torn_file_all_batches_that_are_complete_are_read(open_run, tmp_path):
+def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
     folder, ends = open_run
     found, whole = set(), [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
     for name in ("events", "watched", "arrays"):
@@ -156,7 +156,7 @@ def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
         assert [event.text for event in run.store.range(0, 99)] == whole and not run.problems
 
 
-def test_what_is_sealed_between_two_looks_is_looked_for_again(open_run, tmp_path, monkeypatch):
+def test_files_that_are_sealed_while_they_are_read_are_found(open_run, tmp_path, monkeypatch):
     """Its live files were seen, and are sealed when they are read."""
     path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(read_run(open_run[0], Budget()).store)
     look, looks = reader.stretches_of, []
@@ -288,7 +288,7 @@ def parts(tmp_path_factory):
 
 @pytest.mark.behaviour("R1")
 @pytest.mark.parametrize("table", ["events", "watched", "arrays", "sites.jsonl", "part", "calls"])
-def test_of_a_run_with_a_damaged_file_all_else_is_read_and_the_loss_is_said(parts, tmp_path, table):
+def test_a_run_with_a_damaged_file_is_read_with_a_note_about_the_loss(parts, tmp_path, table):
     """Every 150th byte of the file is another one, or it is gone; what is shown is right, in order, and counted."""
     folder, events = parts
     right = [(event.text, event.site.label, bits(event.values)) for event in events]
@@ -347,7 +347,7 @@ def spoiled(data):
 
 
 @pytest.mark.parametrize("name", ["run.json", "p00000/state.json", "p00000/sites.jsonl"])
-def test_whatever_stands_in_a_file_the_error_is_a_sentence(golden, name):
+def test_invalid_content_of_a_file_raises_only_a_run_file_error(golden, name):
     path = golden / name
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
     for number, line in list(enumerate(lines))[:3]:
@@ -385,7 +385,7 @@ def test_a_file_that_says_it_is_huge_is_refused(golden):
         jdw.load(golden)
 
 
-def test_of_a_run_whose_state_cannot_be_read_its_events_are_shown(golden):
+def test_a_run_with_an_unreadable_state_has_its_events_and_a_note(golden):
     (golden / "p00000/state.json").write_text("[" * 100_000)
     run = jdw.load(golden)
     assert len(run.events) == 15 and "state.json cannot be read" in "".join(run.notes)

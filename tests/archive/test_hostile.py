@@ -44,7 +44,7 @@ def live(tmp_path):
 
 @pytest.mark.behaviour("W5")
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["live", "sealed"])
-def test_of_two_thousand_torn_files_complete_batches_are_read_or_nothing(live, tmp_path, is_sealed):
+def test_two_thousand_torn_files_give_complete_batches_or_nothing(live, tmp_path, is_sealed):
     folder = jdw.load(live).save(tmp_path / "saved.jdw") if not is_sealed else sealed(tmp_path)
     files, (file,) = FolderFiles(folder), (folder / "p00000/events").iterdir()
     whole = RowRange(0, BATCHES * BATCH if is_sealed else OPEN)

@@ -144,7 +144,7 @@ def test_a_class_of_the_program_is_the_one_that_is_imported_elsewhere(tmp_path, 
         jdw.replay(str(path), f=taken, like=(Pair(0, 0),))
 
 
-def test_what_no_file_can_hold_is_named(tmp_path):
+def test_a_replay_from_a_file_names_inputs_that_a_file_cannot_hold(tmp_path):
     run = kept(tmp_path, jnp.ones(3), static=np.tanh)
     with pytest.raises(ValueError, match=r"kwargs\['static'\] is a numpy.ufunc, which is not in the file"):
         jdw.replay(run, f=lambda *_, **__: 0)
@@ -154,7 +154,7 @@ def test_what_no_file_can_hold_is_named(tmp_path):
         jdw.replay(run, 4, jnp.sin)
 
 
-def test_what_is_written_to_after_the_call_is_kept_as_it_was():
+def test_inputs_that_are_overwritten_after_the_call_are_kept_as_they_were():
     batch = np.arange(3.0)
     step = jax.jit(lambda x: [jax.debug.print("{}", x.sum()), x * 2][1])
     with jdw.capture(keep_inputs=2) as run:

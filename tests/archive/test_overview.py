@@ -110,7 +110,7 @@ def test_the_overview_says_of_each_number_what_its_events_say(run, tmp_path, mis
 
 @pytest.mark.behaviour("R4")
 @pytest.mark.parametrize("name", ["loss", "h.mean", "odd", "found", "y@programs.py:37"])
-def test_of_a_long_run_the_newest_is_loaded_and_the_rest_is_drawn_as_mean_and_range(run, tmp_path, name, monkeypatch):
+def test_plots_of_a_long_run_draw_events_that_are_not_loaded_as_mean_and_range(run, tmp_path, name, monkeypatch):
     folder = written(run, tmp_path / "run.jdw")
     whole = run.plot(name)
     read = TableReader.stretch

@@ -189,7 +189,7 @@ def test_texts_that_only_the_program_can_make_are_kept(tmp_path):
     assert [text.encode("utf-8", "backslashreplace") for text in found] == expected
 
 
-def test_what_was_dropped_before_is_counted_after(tmp_path):
+def test_a_loaded_run_has_the_counts_of_dropped_events(tmp_path):
     with jdw.capture(max_events=50) as run:
         for i in range(80):
             jax.debug.print("{i}", i=jnp.int32(i))
@@ -239,7 +239,7 @@ def test_an_attribute_that_a_file_lacks_raises_an_error_that_says_so(loaded):
         _ = loaded.nonsense
 
 
-def test_loaded_runs_have_one_budget_and_say_what_they_let_go_of(saved, run, monkeypatch):
+def test_loaded_runs_share_a_budget_and_note_what_they_have_dropped(saved, run, monkeypatch):
     first = jdw.load(saved)
     monkeypatch.setattr(reading, "LOADED_BYTES", first.nbytes + 1)
     second = jdw.load(saved)

@@ -124,7 +124,7 @@ def test_whatever_python_runs_is_run_and_fails_as_python_says(tmp_path, finder):
 
 
 @pytest.mark.parametrize("words", [["missing.py"], ["empty"], ["-m", "no_such_module"], ["broken.py"]])
-def test_what_python_does_not_run_is_refused_in_the_words_of_python(tmp_path, words):
+def test_a_script_that_python_cannot_run_has_the_same_error_as_without_recording(tmp_path, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.py").write_text("x =")
     plain = python(tmp_path, *words)

@@ -218,7 +218,7 @@ def with_events(x, began, ended):
     return x, bool(began and ended)
 
 
-def test_what_the_page_evaluates_by_itself_is_not_among_what_was_typed(stopped):
+def test_expressions_of_the_page_are_not_in_the_history_of_the_console(stopped):
     def f(x):
         c = x * 2
         jdw.breakpoint()

@@ -134,7 +134,7 @@ def nested(x):
     ("nan", [2], {"float(low), bool(jnp.isnan(last))": "(-0.25, True)"}),
     ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That is of the step before.
 ])  # fmt: skip
-def test_what_other_loops_of_the_same_step_have_computed_is_known_and_nothing_older(stopped, condition, step, said):
+def test_a_stop_knows_values_of_other_loops_of_the_same_step_and_nothing_older(stopped, condition, step, said):
     def user(page):
         stop = page.stop()
         assert stop["step"] == step
@@ -197,7 +197,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_what_is_computed_of_an_array_that_was_not_kept_says_what_to_do(stopped):
+def test_using_an_array_that_was_not_kept_says_what_to_do(stopped):
     def f(x):
         low = x - 3
         return jnp.sin(low).sum()

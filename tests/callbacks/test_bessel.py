@@ -93,7 +93,7 @@ def test_the_second_derivative_goes_through_the_rule_twice():
 
 
 @pytest.mark.behaviour("C5")
-def test_what_the_compiler_leaves_of_a_derivative_is_counted():
+def test_the_inventory_counts_the_calls_of_a_derivative_that_the_compiler_keeps():
     with jdw.capture() as run:
         jax.jit(jax.grad(j1))(Z)
     # One line, called from the function and from its derivative rule: a site for each caller.

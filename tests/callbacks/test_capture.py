@@ -215,7 +215,7 @@ def test_the_compiled_program_is_that_of_plain_jax(body, loop):
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize("values", [(2.0, 2.0), (0.0, 2.0, 0.0, 2.0)], ids=["at once", "later"])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit", "grad"])
-def test_what_a_host_function_raises_is_of_a_type_that_jax_raises(wrap, values):
+def test_an_error_of_a_host_function_has_a_type_that_jax_raises(wrap, values):
     """JAX's C++ dispatches what has been called well before, and raises another type than its Python does in a first call."""
 
     def load(x):

@@ -78,7 +78,7 @@ def test_a_program_that_was_only_traced_has_eliminated_nothing():
     assert run.status().notes == ()
 
 
-def test_that_a_librarys_call_was_removed_is_no_note(tmp_path):
+def test_a_removed_callback_of_a_library_has_no_note(tmp_path):
     file = tmp_path / "site-packages" / "checked.py"
     source = (
         "import jax\n\n\ndef checked(x):\n    told = jax.ShapeDtypeStruct((), x.dtype)\n"

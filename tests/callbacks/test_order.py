@@ -75,7 +75,7 @@ def test_lanes_that_jax_calls_for_one_by_one_are_lanes_and_no_steps(call):
 
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("call", ["io_callback", "pure_callback"])
-def test_what_a_vmap_does_not_map_has_no_lanes_and_keeps_its_steps(call):
+def test_unmapped_calls_under_vmap_have_no_lanes_and_keep_their_steps(call):
     """The values of `jax.jvp` under a `vmap` over tangents, as in `jacfwd`: called for once, not lane by lane."""
     draw, called = CALLS[call], []
 
@@ -114,7 +114,7 @@ def test_two_generators_in_one_vmap_do_not_mix():
 
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("method", ["sequential", "expand_dims"])
-def test_what_the_condition_of_a_vmapped_while_calls_tells_no_wrong_step(method):
+def test_calls_in_the_condition_of_a_vmapped_while_have_no_wrong_step(method):
     """There JAX asks twice an iteration, once for all lanes and once for each: the second is no iteration of its own."""
     asked = []
 

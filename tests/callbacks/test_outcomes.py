@@ -268,7 +268,7 @@ def returns_one_buffer(shape):
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("which", [0, 1], ids=["writable", "shown"])
 @pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
-def test_what_was_returned_is_kept_as_it_was_whatever_is_written_to_it_later(wrap, which, shape):
+def test_returned_arrays_that_are_overwritten_later_are_kept_as_they_were(wrap, which, shape):
     host = returns_one_buffer(shape)[which]
     program = wrap(lambda x: io_callback(host, jax.ShapeDtypeStruct(shape, jnp.float32), x, ordered=True))
     with jdw.capture() as run:

@@ -145,6 +145,6 @@ PROPERTIES = (
 @pytest.mark.behaviour("G1", "G3", "G4", "G6")
 @pytest.mark.parametrize("case", [one for one in CASES if not one.varies], ids=lambda one: one.id)
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda one: one.__name__)
-def test_what_holds_of_every_program(holds, case, tmp_path):
+def test_general_properties_hold_for_every_program_of_the_table(holds, case, tmp_path):
     names = made(case)
     holds(names["f"], names["args"], names, tmp_path)

@@ -168,7 +168,7 @@ PROGRAMS = [
 
 @pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=[one.__name__ for one, _ in PROGRAMS])
-def test_what_jax_traces_of_its_functions_is_equal_to_the_bit(function, args, tmp_path):
+def test_exported_functions_of_jax_are_equal_to_the_bit(function, args, tmp_path):
     written = jdw.to_folder(function, *args, path=tmp_path / "written")
     written.check()
     assert written.is_same or function is solving, written.difference  # It transposes a product in another place.

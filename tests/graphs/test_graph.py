@@ -115,7 +115,7 @@ def test_name_scopes_that_do_the_same_are_folded():
 
 
 @pytest.mark.behaviour("G1")
-def test_the_derivative_of_a_line_stands_beside_it_and_no_boxes_overlap(graph):
+def test_the_derivative_of_a_line_is_beside_it_and_boxes_do_not_overlap(graph):
     scene = graph.scene({box.number for box in graph.boxes.all})
     closed = [one for one in scene.placed if not one.is_open]
     for one in closed:
@@ -181,7 +181,7 @@ def test_search_finds_names_primitives_types_and_lines(graph):
 
 
 @pytest.mark.parametrize("by", COLOURS)
-def test_colours_say_what_they_stand_for(graph, by):
+def test_every_colour_of_a_graph_is_in_its_legend(graph, by):
     placed = graph.scene().placed
     tones = tones_of(
         graph.program.equations, [one.equations for one in placed], by, Seen({3: 0, 4: 2}, {}, {3: 1.0, 4: 1e4})

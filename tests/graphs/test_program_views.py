@@ -52,7 +52,7 @@ def test_a_box_is_opened_searched_and_followed_to_the_outputs():
 
 
 @pytest.mark.behaviour("G1")
-def test_one_program_is_a_table_a_graph_and_columns_whichever_was_asked_for():
+def test_every_view_of_a_program_is_available_from_any_other():
     views = ProgramViews()
     for view in (jdw.table(f, X), jdw.linked(f, X, compiled=False), jdw.graph(f, X), jdw.diff(g, f, X)):
         assert any(one["title"] == "nll" for one in asked(views, view, "scene")["boxes"])
@@ -63,7 +63,7 @@ def test_one_program_is_a_table_a_graph_and_columns_whichever_was_asked_for():
     assert kinds == ["diff", "graph", "linked", "table"]
 
 
-def test_what_is_gone_or_cannot_be_shown_says_why():
+def test_a_removed_or_unavailable_view_is_refused_with_a_reason():
     views, graph = ProgramViews(), jdw.graph(f, X)
     key = views.add(graph)
     assert views.add(graph) == key

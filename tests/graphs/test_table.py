@@ -78,7 +78,7 @@ def test_a_function_is_traced_twice_only_where_it_has_gradients():
 
 
 @pytest.mark.behaviour("G5")
-def test_what_is_not_known_is_missing_in_the_frame():
+def test_unknown_counts_are_missing_values_in_the_frame():
     table = jdw.table(lambda a: lax.while_loop(lambda s: s > 1.0, lambda s: s / 2.0, a), jnp.float32(9.0))
     frame = table.to_pandas()
     assert frame["times"].isna().tolist() == [False, True, True]
@@ -86,7 +86,7 @@ def test_what_is_not_known_is_missing_in_the_frame():
 
 
 @pytest.mark.behaviour("G5")
-def test_of_branches_the_largest_counts_and_is_said_to_be_the_most():
+def test_the_flops_of_a_branch_are_those_of_the_largest_as_an_upper_bound():
     def f(x):
         return lax.cond(x[0] > 0, jnp.sin, lambda x: jnp.sin(jnp.cos(x)), x)
 
@@ -111,7 +111,7 @@ def test_rows_have_names_types_lines_and_roles(jitted):
 
 
 @pytest.mark.behaviour("G5")
-def test_what_is_computed_again_is_told():
+def test_recomputed_equations_have_their_own_role():
     @jax.checkpoint
     def block(x):
         return jnp.sin(jnp.sin(x))
@@ -236,7 +236,7 @@ def test_whoever_gives_no_function_is_told_what_to_give(ask):
         ask(jnp.zeros((20, 20)))
 
 
-def test_where_xla_does_not_count_nothing_is_told_of_its_count():
+def test_the_count_of_xla_is_left_out_if_xla_has_none():
     table = jdw.table(lambda k: k, jax.random.key(0))
     assert table.xla_flops is None and "XLA" not in str(table)
 
@@ -275,7 +275,7 @@ def test_a_kernel_runs_once_for_each_point_of_its_grid():
 
 
 @pytest.mark.behaviour("G5")
-def test_of_a_linear_solve_only_the_program_that_finds_the_result_counts():
+def test_the_flops_of_a_linear_solve_are_those_of_its_solving_program():
     def solve(product, right):
         return lax.fori_loop(0, 10, lambda _, x: x + 0.1 * (right - product(x)), jnp.zeros_like(right))
 

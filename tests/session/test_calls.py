@@ -93,7 +93,7 @@ def test_a_call_whose_outputs_are_there_is_over_at_once(ours, monkeypatch):
     assert call.state == "drained" and call.ready_ns == call.dispatched_ns
 
 
-def test_what_watching_does_to_a_program_is_part_of_lowering_it(monkeypatch):
+def test_the_time_for_instrumenting_a_program_counts_as_lowering(monkeypatch):
     clock = itertools.count(step=100.0)
     monkeypatch.setattr(watching, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
     with jdw.capture(watch=True) as run:
@@ -136,7 +136,7 @@ def test_jitted_methods_and_partials_are_calls_of_the_cell(ours):
         (lambda: StopIteration(), "StopIteration"),  # noqa: PLW0108 - each call raises its own.
     ],
 )
-def test_what_a_callback_raised_is_told_by_its_first_line(ours, capfd, error, line):
+def test_the_error_of_a_callback_is_shown_by_its_first_line(ours, capfd, error, line):
     def refuse(_):
         raise error()
 
@@ -421,7 +421,7 @@ def test_a_nan_that_jax_refuses_is_told_as_what_it_raises_and_no_effect_has_fail
     assert run.status().barrier.state == "drained"
 
 
-def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call():
+def test_events_in_a_branch_of_a_program_without_results_belong_to_their_call():
     @jax.jit
     def every_third(x):
         jax.lax.cond(x % 3 == 0, lambda: jax.debug.callback(lambda _: None, x), lambda: None)

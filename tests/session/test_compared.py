@@ -167,7 +167,7 @@ def test_two_runs_part_at_the_step_and_the_line_where_a_value_differs_first():
     assert compared([runs[0], runs[0]])["parted"] is None
 
 
-def test_of_values_that_part_at_one_step_the_one_that_is_computed_first_is_named():
+def test_the_first_difference_at_a_step_is_that_of_the_value_computed_first():
     @jax.jit
     def step(w, lr):
         def loss_fn(w):
@@ -205,7 +205,7 @@ def test_run_differences_compares_all_values_without_a_time_limit(monkeypatch):
     assert compared(runs)["unread"] > 0
 
 
-def test_where_one_is_nan_and_the_other_is_not_is_the_worst_difference():
+def test_nan_in_one_run_alone_is_the_worst_difference():
     told = compared([trained(0.1), trained(1e30)])
     assert told["values"][0]["worst"] == "Infinity" and told["parted"]["first"] == 1.0
     assert {"NaN", "Infinity"} & set(told["charts"][0]["lines"][1]["y"])

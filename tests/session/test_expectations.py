@@ -134,7 +134,7 @@ def test_sites_that_fire_as_often_as_the_program_says_have_no_finding():
 
 
 @pytest.mark.behaviour("P11")
-def test_what_a_linear_solve_keeps_for_its_derivatives_is_not_missed():
+def test_prints_in_the_derivative_parts_of_a_linear_solve_are_not_missed():
     def times(v):
         jax.debug.print("A {}", v.sum())
         return jax.pure_callback(lambda v: 2 * v, v, v)
@@ -164,7 +164,7 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     assert "expected 6, saw 2" in finding.message
 
 
-def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
+def test_an_event_assigned_to_an_older_call_in_flight_is_not_missed():
     place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
     site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
     tap = Tap(

@@ -48,7 +48,7 @@ def in_flight():
     return InFlight()
 
 
-def test_no_call_is_given_more_than_its_program_has_though_it_seems_to_be_the_oldest(in_flight):
+def test_a_call_gets_at_most_the_events_that_its_program_has(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     for number in range(3):
         in_flight.add(call(number, 10 * number, 500, three, one))
@@ -89,7 +89,7 @@ def test_an_event_is_of_a_program_that_has_its_site(in_flight):
     assert in_flight.mixed == {}
 
 
-def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
+def test_simultaneous_loops_of_two_threads_leave_their_events_unassigned(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     in_flight.add(call(0, 0, None, three, one))
     in_flight.add(call(1, 1, None, three, one, ident=2))
@@ -125,7 +125,7 @@ def test_a_call_that_is_over_before_that_of_another_thread_begins_has_what_it_fi
     assert in_flight.mixed == {}
 
 
-def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight):
+def test_an_event_belongs_to_the_call_that_its_thread_makes(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     for number in range(2):
         in_flight.add(call(number, number, None, three, one, ident=number + 1))
@@ -135,7 +135,7 @@ def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight)
     assert in_flight.mixed == {1: 1}
 
 
-def test_what_fires_in_a_thread_is_of_the_call_that_it_was_dispatching(in_flight):
+def test_an_event_belongs_to_the_call_that_its_thread_was_dispatching(in_flight):
     branch, inner = tap_of(0, conditional=True), tap_of(1)
     in_flight.add(call(0, 10, None, branch, dispatched=20))
     in_flight.add(call(1, 30, None, branch, dispatched=40))
@@ -144,7 +144,7 @@ def test_what_fires_in_a_thread_is_of_the_call_that_it_was_dispatching(in_flight
     assert calls == [[0, 1, 0], [2, 2]], "after the dispatches it is of the oldest that is not over"
 
 
-def test_what_is_told_when_a_call_is_over_is_not_of_the_call_that_was_being_dispatched_then(in_flight):
+def test_an_event_after_a_call_does_not_belong_to_the_next_one_dispatched(in_flight):
     branch = tap_of(0, conditional=True)
     program = (branch,)
     for number, dispatched in enumerate((20, None)):
@@ -165,7 +165,7 @@ def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_
     assert attributed(in_flight, say=(say, [12, 15], [1, 1])) == [[0, 1]]
 
 
-def test_what_fires_in_a_thread_is_of_the_innermost_call_that_it_was_dispatching(in_flight):
+def test_an_event_belongs_to_the_innermost_call_that_its_thread_was_dispatching(in_flight):
     """A host function of the first calls the second, and one of that the third."""
     say = tap_of(0)
     for number, (launched, dispatched) in enumerate([(0, 100), (10, 50), (20, 30), (60, 70)]):
@@ -183,7 +183,7 @@ def test_a_tap_that_has_not_fired_yet_is_not_ambiguous(in_flight):
     assert attributed(in_flight, mine=(mine, [8, 9], [1, 2])) == [[0, 1]]
 
 
-def test_what_another_call_in_flight_may_have_been_given_is_no_finding_yet():
+def test_missing_events_are_no_finding_while_another_call_may_have_them():
     one, store = tap_of(0), Store(Budget(), 0)
     expectations, calls = Expectations(store), [call(number, 10 * number, None, one) for number in range(2)]
     calls[0].fired[one], calls[1].fired[one] = 0, 2

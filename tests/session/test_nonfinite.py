@@ -79,7 +79,7 @@ def test_an_infinity_in_a_lane_is_found_after_its_event_was_dropped():
     assert "first in event 0 of run.events." in finding.message
 
 
-def test_integers_and_keys_have_none():
+def test_integers_and_keys_have_no_finding():
     with jdw.capture() as run:
         jax.debug.print("{i} {b}", i=jnp.arange(3), b=True)
         jax.debug.callback(lambda _: None, jax.random.key(0))
@@ -338,7 +338,7 @@ def test_a_value_that_may_be_masked_follows_nothing_where_it_was_first():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.vmap, jax.checkpoint], ids=["jit", "vmap", "checkpoint"])
-def test_what_reaches_a_gradient_is_not_called_masked_and_the_root_at_0_is_named(wrap):
+def test_a_nan_that_reaches_a_gradient_is_not_called_masked(wrap):
     def slope(x):
         def loss(x):
             n2 = (x**2).sum()
@@ -391,7 +391,7 @@ def norms(x):
     ],
     ids=["masks", "overflows", "norms"],
 )
-def test_what_a_check_sees_being_born_is_what_all_views_call_the_first(program, x, begins, watch):
+def test_all_views_call_the_nan_that_a_check_has_located_the_first(program, x, begins, watch):
     with jdw.capture(watch=watch, check="nonfinite") as run:
         jax.block_until_ready(jax.jit(program)(jnp.array(x)))
     born, first = run.findings[0], run.status().first_nonfinite
@@ -415,7 +415,7 @@ def born_later(x):
 
 
 @pytest.mark.parametrize("before", ["un-jitted", "of an argument", "nothing"])
-def test_what_was_not_finite_before_a_birth_does_not_follow_from_it(before):
+def test_a_nan_before_the_located_one_does_not_follow_from_it(before):
     with jdw.capture(watch=True, check="nonfinite") as run:
         if before == "un-jitted":
             jax.debug.print("{}", jnp.array([jnp.inf, 1.0]))

@@ -163,7 +163,7 @@ def test_the_saved_picture_draws_the_values_that_the_panel_draws(case):
     assert [[at(one.site), one.path.group] for one in charted.activations(sites)] == case["activations"]
 
 
-def test_what_a_loop_returns_is_no_curve_beside_those_of_its_steps():
+def test_the_stacked_result_of_a_loop_is_not_drawn_beside_its_steps():
     """Its NaN would stand at step 0."""
 
     @jax.jit
@@ -489,7 +489,7 @@ def test_a_breakpoint_is_no_number_of_its_run_and_none_of_its_steps_and_prints()
     assert "## Values" not in report and "## Last lines" not in report
 
 
-def test_the_count_of_an_optimiser_is_no_curve_nor_is_what_a_loop_returns_of_it():
+def test_the_step_counter_of_an_optimiser_is_not_drawn():
     @jax.jit
     def train(w):
         def body(carry, _):

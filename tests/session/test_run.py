@@ -87,7 +87,7 @@ def test_a_run_has_a_note_while_numba_compiles(monkeypatch, tmp_path):
     assert not run.notes
 
 
-def test_what_numba_compiles_is_told_apart_from_what_jax_does(monkeypatch, tmp_path):
+def test_the_time_of_numba_is_separate_from_that_of_jax(monkeypatch, tmp_path):
     (tmp_path / "compiled_while_traced.py").write_text("from numba import njit\nnjit('f8(f8)')(lambda x: x + 1)")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -374,7 +374,7 @@ def test_the_error_for_a_printed_unwatched_name_refers_to_its_series(run):
         (("bfloat16", "float32"), "float32"),
     ],
 )
-def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, common):
+def test_a_line_can_print_values_without_a_common_dtype(dtypes, common):
     @jax.jit
     def f(leaves):
         for leaf in leaves:
@@ -462,7 +462,7 @@ def test_captures_that_end_in_another_order_leave_nothing_behind(capsys):
     assert len(second.events) == 16
 
 
-def test_ended_runs_are_let_go_of_after_a_while():
+def test_the_session_keeps_a_limited_number_of_ended_runs():
     session = current_session()
     with jdw.capture() as first:
         pass

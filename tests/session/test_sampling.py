@@ -28,7 +28,7 @@ def loop(x, *, ordered=False):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_in_a_loop_the_program_fires_in_every_nth_iteration_only(ordered, monkeypatch):
+def test_a_sampled_loop_calls_the_host_only_in_every_nth_iteration(ordered, monkeypatch):
     from jax_debug_widgets.taps import capture
 
     called = []
@@ -79,7 +79,7 @@ def test_outside_loops_the_host_drops_the_other_firings():
         assert run.findings == []
 
 
-def test_under_vmap_a_firing_has_all_its_lanes():
+def test_a_sampled_firing_under_vmap_has_all_its_lanes():
     with jdw.capture(every=10) as run:
         jax.jit(jax.vmap(loop))(jnp.zeros(3))
     assert [(event.lane, event.step) for event in run.events] == [((j,), (i,)) for i in (0, 10, 20) for j in range(3)]
@@ -207,7 +207,7 @@ def test_every_must_be_positive():
         jdw.capture(every=0)
 
 
-def test_without_debug_nothing_of_jax_debug_is_in_the_program(capfd, same_bits):
+def test_debug_off_removes_jax_debug_from_the_program(capfd, same_bits):
     called = []
 
     def program(x):
@@ -240,7 +240,7 @@ def test_the_programs_own_debugging_comes_back(capfd):
     assert capfd.readouterr().out == "x 2\n"
 
 
-def test_without_debug_what_was_traced_before_is_silent_as_well(capfd, same_bits):
+def test_debug_off_silences_programs_that_were_traced_before(capfd, same_bits):
     def body(x, i):
         jax.debug.print("x {x}", x=x, ordered=True)
         jax.debug.callback(print, x)
@@ -298,7 +298,7 @@ def test_a_site_that_has_not_fired_yet_can_be_muted():
 
 
 @pytest.mark.parametrize("is_jitted", [True, False])
-def test_what_is_muted_is_not_echoed(is_jitted, capfd):
+def test_a_muted_print_is_not_echoed(is_jitted, capfd):
     def say(x):
         jax.debug.print("aloud {x}", x=x)
 

@@ -192,7 +192,7 @@ def test_tasks_of_a_pool_are_captured_even_if_its_threads_are_older():
     assert not any("does not capture" in note for note in run.notes)
 
 
-def test_what_a_task_raises_is_what_it_raised():
+def test_an_exception_of_a_task_is_unchanged():
     def fail(x):
         raise LookupError(x)
 
@@ -304,7 +304,7 @@ def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
 
 
 @pytest.mark.parametrize("later", [{}, {"echo": True}], ids=["alike", "echoing"])
-def test_what_a_thread_says_after_its_capture_is_of_that_capture(later):
+def test_events_of_a_thread_after_its_capture_belong_to_that_capture(later):
     given, told = queue.Queue(), queue.Queue()
 
     @jax.jit

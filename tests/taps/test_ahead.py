@@ -144,7 +144,7 @@ def test_a_capture_of_another_thread_has_what_it_calls():
     assert [event.text for event in ours[0].events] == ["x 2.0"]
 
 
-def test_what_is_lowered_in_a_capture_may_be_compiled_after_it(capsys):
+def test_a_program_lowered_in_a_capture_can_be_compiled_after_it(capsys):
     with jdw.capture() as run:
         lowered = jax.jit(plain).lower(1.0)
     compiled = lowered.compile()
@@ -200,7 +200,7 @@ def test_the_callback_of_inspect_array_sharding_is_called_once(around):
     assert {event.site.kind for event in again.events} == {"print"}
 
 
-def test_it_is_compiled_once_more_for_the_same_device():
+def test_a_compiled_program_keeps_its_device_in_and_after_a_capture():
     device = jax.devices("cpu")[1]
     with jdw.capture() as run, jax.default_device(device):
         compiled = jax.jit(plain).lower(1.0).compile()
@@ -210,7 +210,7 @@ def test_it_is_compiled_once_more_for_the_same_device():
     assert not run.events
 
 
-def test_what_a_host_function_raises_is_of_the_type_that_jax_raises():
+def test_an_error_of_a_host_function_has_the_type_that_jax_raises():
     """JAX's C++ dispatches no program that is compiled ahead of time and calls the host."""
 
     def load(x):

@@ -67,7 +67,7 @@ def fails(program, kind):
 @pytest.mark.parametrize("watch", [None, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.each
-def test_what_was_called_before_fails_as_without_a_capture(name, watch):
+def test_a_function_called_before_fails_in_a_capture_as_without_one(name, watch):
     make = PROGRAMS[name]
     for before in HISTORIES.values():
         plain, program = make(), make()

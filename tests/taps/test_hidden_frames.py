@@ -47,7 +47,7 @@ def filtered() -> Iterator[None]:
 @capturing
 @pytest.mark.usefixtures("filtered")
 @pytest.mark.parametrize("name", RAISING)
-def test_what_tracing_raises_has_the_frames_that_it_has_without_us(name, options):
+def test_an_error_while_tracing_has_the_same_frames_as_without_a_capture(name, options):
     def frames():
         with pytest.raises(ValueError, match="no ") as caught:
             RAISING[name]()
@@ -73,7 +73,7 @@ WAITS = {waits.__file__, guard.__file__} if PLATFORM != "cpu" else ()
 
 @capturing
 @pytest.mark.parametrize("name", CALLBACKS)
-def test_what_callbacks_raise_shows_the_users_lines_and_none_of_ours(name, options, caplog):
+def test_an_error_in_a_callback_shows_only_the_users_lines(name, options, caplog):
     x = jnp.ones(2) if name == "of a vmap" else jnp.float32(1)
 
     def run():

@@ -50,7 +50,7 @@ def test_nested_lanes_are_one_host_call_and_an_event_each():
 
 
 @pytest.mark.behaviour("P4")
-def test_each_value_carries_the_lanes_that_it_has():
+def test_a_print_has_the_lanes_of_its_own_values():
     def f(x, y):
         jax.debug.print("{x} {y}", x=x, y=y)
         jax.debug.print("{y}", y=y)

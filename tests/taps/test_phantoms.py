@@ -245,7 +245,7 @@ def test_phantoms_are_marked_if_both_vmaps_batch_the_predicate():
 
 
 @pytest.mark.behaviour("P11")
-def test_without_values_it_fires_once_and_is_a_phantom_if_no_lane_is_there(printed):
+def test_a_print_without_values_fires_once_and_is_a_phantom_if_no_lane_takes_the_branch(printed):
     _, written = printed(lambda: jax.jit(jax.vmap(without_values))(XS))
     assert written == "here\n"
     with jdw.capture() as run:
@@ -351,7 +351,7 @@ def test_a_condition_that_calls_the_host_is_not_run_once_more():
     assert [event.kind for event in run.events].count("print") == 4
 
 
-def test_what_outlives_the_capture_does_what_jax_does(printed):
+def test_a_pullback_that_outlives_its_capture_does_what_jax_does(printed):
     with jdw.capture():
         _, pull_back = jax.vjp(jax.vmap(one_of_two), XS)
     assert printed(lambda: pull_back(XS))[1] == ""

@@ -121,7 +121,7 @@ def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, wr
     assert 0 < sum(written) < 5000, "the firing that finds the ring full is told by Python"
 
 
-def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypatch, written):
+def test_a_full_ring_holds_up_the_program_until_it_is_read(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
     monkeypatch.setattr(rings, "MOST_WAITING", 2000)
@@ -153,7 +153,7 @@ def test_threads_write_into_one_ring(written):
     assert sum(written) > count * 1000
 
 
-def test_the_ring_of_a_program_that_is_gone_goes_as_well():
+def test_the_ring_of_a_freed_program_is_freed():
     made = []
 
     def run_it():
@@ -199,7 +199,7 @@ def test_events_come_while_the_program_runs():
     assert seen == ["0", "1", "2"]
 
 
-def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(written):
+def test_muting_a_site_keeps_what_its_ring_already_has(written):
     f = counting(10)
     with jdw.capture() as run:
         f(0)
@@ -256,7 +256,7 @@ def test_programs_that_cannot_use_rings_call_the_host(program):
     assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
 
 
-def test_without_numba_python_is_called(monkeypatch):
+def test_loops_call_python_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})
     rings._is_available.cache_clear()
@@ -271,7 +271,7 @@ def test_without_numba_python_is_called(monkeypatch):
     rings._is_available.cache_clear()
 
 
-def test_in_a_jax_that_has_other_names_python_is_called(monkeypatch):
+def test_loops_call_python_if_jax_lacks_the_names_for_rings(monkeypatch):
     rings._is_available.cache_clear()
     monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})
     assert "jax_debug_widgets_ring" not in lowered(looped(printing), 1.0)

@@ -239,7 +239,7 @@ def test_remat_in_a_scan_recomputes_each_step():
 
 @pytest.mark.behaviour("P6")
 @pytest.mark.parametrize("inner", [lambda f: f, jax.jit], ids=["plain", "jit"])
-def test_what_is_linearized_recomputes_without_a_backward_pass(inner):
+def test_prints_in_a_linearized_checkpoint_are_forward_and_recompute(inner):
     def f(x):
         return lax.scan(lambda c, _: (jax.checkpoint(body)(c), None), x, length=2)[0]
 
@@ -387,7 +387,7 @@ def test_a_keyword_is_the_name_where_it_says_more_than_the_expression(call, name
     np.testing.assert_array_equal(run.series(name)[1], run.series(alias)[1])
 
 
-def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_run_has_it():
+def test_sites_known_from_an_earlier_run_have_the_order_of_this_program():
     def early(x):
         jax.debug.print("early {x}", x=x)
         return x

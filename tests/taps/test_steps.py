@@ -51,7 +51,7 @@ def test_a_print_in_a_branch_has_the_step_of_its_loop(loop):
 
 
 @pytest.mark.behaviour("P4")
-def test_in_a_loop_that_runs_from_the_end_steps_are_counted_from_the_start():
+def test_steps_of_a_reversed_scan_are_counted_from_the_start():
     def program(x):
         return lax.scan(lambda x, i: (every_third(say(x), i) + 1, None), x, jnp.arange(8), reverse=True)[0]
 
@@ -99,7 +99,7 @@ def test_forward_and_backward_of_an_iteration_have_one_step(outer):
 
 @pytest.mark.parametrize("outer", [1, 2])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_in_an_unrolled_loop_whatever_order_xla_takes(outer, reverse):
+def test_steps_in_an_unrolled_loop_do_not_depend_on_the_order_of_xla(outer, reverse):
     def inner(carry, j):
         i, x = carry
         jax.debug.print("{at} {x}", at=jnp.stack([i, j]), x=x)
@@ -151,7 +151,7 @@ def test_lanes_that_finish_at_different_times_have_their_own_steps():
     )
 
 
-def test_in_the_condition_of_a_while_inside_another_loop():
+def test_steps_in_the_condition_of_an_inner_while_are_right():
     def program(x):
         def condition(y):
             jax.debug.print("at {y}", y=y, ordered=True)
@@ -220,7 +220,7 @@ def test_a_print_in_a_shard_map_has_the_steps_of_the_loop_around_it():
 
 
 @pytest.mark.parametrize("is_checked", [True, False], ids=["check_vma", "as before"])
-def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_checked):
+def test_steps_in_a_loop_of_a_partly_automatic_shard_map_are_right(is_checked):
     # One device of each group fires, and the coordinates on the other axes count the groups apart.
     mesh = cpu_mesh((2, 2), ("a", "b"))
 

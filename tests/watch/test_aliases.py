@@ -61,7 +61,7 @@ def test_an_alias_and_its_value_are_watched_by_either_name_or_both(watched):
     assert "accept" not in watched(sample, jax.random.key(0), X, watch="info.rate").values
 
 
-def test_what_is_watched_by_itself_is_not_watched_twice(watched):
+def test_watching_everything_leaves_out_aliases_of_watched_values(watched):
     run = watched(sample, jax.random.key(0), X)
     assert "info.rate" in run and "accept" not in run and not {"before", "before['w']"} & set(run)
     assert "accept" not in watched(sample, jax.random.key(0), X, watch=None, ops=True)
@@ -117,7 +117,7 @@ def test_an_alias_has_the_value_at_its_statement_and_none_if_that_did_not_run(wa
     assert sorted(value["max"][0] for value in told) == [float(X.max()) * one for one in times]
 
 
-def test_where_it_cannot_be_watched_its_note_says_what_to_watch(watched):
+def test_the_note_about_an_alias_without_values_says_what_to_watch(watched):
     (note,) = watched(careful, X, X, watch="in_branch").status().notes
     assert note.endswith("has no values: the same value as first; watch that (--watch first).")
     assert "first" in "\n".join(watched(careful, X, X, watch="first").values)
@@ -179,7 +179,7 @@ def opaque(key, state):
     return tuple(made[:])
 
 
-def test_what_only_goes_on_by_another_name_tells_which_part_it_is(watched, agrees):
+def test_a_returned_alias_tells_which_leaf_of_a_result_it_is(watched, agrees):
     """That `rate` is returned says that this leaf of what the kernel gives is `info.rate`."""
 
     @jax.jit

@@ -56,7 +56,7 @@ def test_two_arguments_of_one_operation_keep_their_names(watched, take, around):
         np.testing.assert_array_equal(value["value"][0], whole[name], err_msg=name)
 
 
-def test_what_a_loop_begins_with_and_what_it_goes_through_are_told_apart(watched, agrees):
+def test_the_carry_and_the_rows_of_a_scan_have_their_own_names(watched, agrees):
     def step(weight, row):
         return weight + jnp.outer(weight.sum(0), row), None
 

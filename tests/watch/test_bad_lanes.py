@@ -221,7 +221,7 @@ def four_times(x):
         (jax.vmap(four_times), np.float32([2.4, 6]), False),  # All lanes end together.
     ],
 )
-def test_it_is_said_where_lanes_that_have_left_their_loop_count(function, x, has_ended, watched):
+def test_a_finding_says_that_it_counts_lanes_that_have_left_their_loop(function, x, has_ended, watched):
     run = watched(jax.jit(function), x)
     assert any("root" in note and "have left their loop" in note for note in run.notes) == has_ended
     told = [finding.message for finding in run.findings if finding.kind == "nonfinite"]

@@ -53,7 +53,7 @@ def test_gradients_around_a_cond_under_vmap(watched, agrees):
     agrees(run["grad/q"], jnp.where(A > 0, 0.0, 3.0))
 
 
-def test_what_the_branches_keep_for_gradients_under_vmap_has_no_name(watched, agrees):
+def test_residuals_of_branches_under_vmap_have_no_name(watched, agrees):
     run = watched(jax.jit(jax.vmap(jax.value_and_grad(branching, 1), (0, None))), XS, 1.5)
     assert {"a", "p", "q", "r", "out"} <= set(run.values)
     agrees(run["q"], A**2)

@@ -54,7 +54,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("around", PROGRAMS)
-def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, agrees):
+def test_each_checkpointed_call_in_a_python_loop_has_its_value_and_gradient(around, watched, agrees):
     x = jnp.stack([X, X * 0.3]) if around == "vmap" else X
     run = watched(PROGRAMS[around](layers), W, x)
     first = 2 * jnp.sin(x @ W[0])
@@ -247,7 +247,7 @@ def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, wa
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("in_scan", [False, True])
-def test_where_every_other_layer_is_checkpointed_each_has_its_own_gradient(count, in_scan, watched):
+def test_layers_that_are_checkpointed_alternately_have_their_own_gradients(count, in_scan, watched):
     def net(ws, x):
         for number, w in enumerate(ws):
             layer = jax.checkpoint(_layer_of_loop) if number % 2 else _layer_of_loop
@@ -317,7 +317,7 @@ def layer_with_a_helper(x):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_what_a_helper_gives_is_told_of_each_call(count, watched):
+def test_results_of_a_helper_in_checkpointed_calls_are_numbered_by_call(count, watched):
     def loss(x):
         aux = 0.0
         for number in range(count):

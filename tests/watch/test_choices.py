@@ -82,7 +82,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize(("program", "choice"), MASKED)
-def test_what_a_choice_may_leave_out_says_which(watched, program, choice):
+def test_a_finding_about_a_maskable_nan_names_the_choice(watched, program, choice):
     run = watched(jax.jit(program), X, watch="h")
     found = [one for root in run.findings for one in (root, *root.followed_by)]
     messages = [one.message for one in found if one.kind == "nonfinite"]

@@ -81,7 +81,7 @@ ITEMS = {
 @pytest.mark.parametrize("loss", ITEMS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("argument", [0, 1])
 @pytest.mark.each
-def test_each_item_has_its_value_and_gradient(loss, argument, watched, agrees):
+def test_each_item_of_a_comprehension_has_its_value_and_gradient(loss, argument, watched, agrees):
     run = watched(jax.jit(jax.value_and_grad(loss, argument)), X, WS)
     items = [ITEMS[loss](X, w) for w in WS]
     for number, (item, gradient) in enumerate(zip(items, jax.grad(mixed)(items), strict=True)):
@@ -113,7 +113,7 @@ def test_an_unused_item_of_a_comprehension_has_no_gradient(watched, agrees):
     assert "grad/hs[1]" not in run.values
 
 
-def test_where_one_of_them_has_no_gradient_the_others_have_theirs(watched, agrees):
+def test_items_of_a_comprehension_have_gradients_if_another_item_has_none(watched, agrees):
     def loss(ws, x):
         hs = [jnp.tanh(x @ w) for w in ws]
         return (hs[0] * lax.stop_gradient(hs[1]) * hs[2]).std()

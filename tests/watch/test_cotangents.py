@@ -50,7 +50,7 @@ AROUND = {
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_each_part_of_what_a_custom_vjp_function_gives(around, watched, agrees):
+def test_results_of_a_custom_vjp_function_have_their_gradients(around, watched, agrees):
     def rest(r, p):
         return (jnp.sin(r) * 2 + p * p).sum()
 
@@ -96,7 +96,7 @@ def test_each_execution_has_its_gradient_if_one_returns_early(around, watched, a
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_what_a_librarys_call_gives_of_one_type(around, watched, agrees):
+def test_results_of_one_type_of_a_library_call_have_their_gradients(around, watched, agrees):
     def rest(u, v):
         return (u * jnp.cos(v) + v**3).sum()
 
@@ -111,7 +111,7 @@ def test_what_a_librarys_call_gives_of_one_type(around, watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_what_functions_of_jax_give_whose_rules_compute_elsewhere(watched, agrees):
+def test_results_of_jax_functions_with_custom_rules_have_their_gradients(watched, agrees):
     def loss(a, b):
         p = jnp.linalg.pinv(a)
         c, _ = jax.scipy.sparse.linalg.cg(lambda v: a @ v, b)
@@ -204,7 +204,7 @@ def test_second_derivatives_under_vmap_have_gradients_of_their_own_size(watched,
 
 
 @pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives has no names on jax 0.8")
-def test_what_derivatives_are_taken_for_has_a_gradient_in_each_round(watched, agrees):
+def test_the_argument_of_a_gradient_in_a_python_loop_has_a_gradient_each_round(watched, agrees):
     def loss(w, x):
         return (jnp.tanh(x * w) ** 2).sum()
 
@@ -306,6 +306,6 @@ def as_an_argument(x):
         (as_an_argument, lambda total: jnp.sin(total) + total),
     ],
 )
-def test_what_a_statement_does_with_a_name_that_it_gives_inside_is_in_its_gradient(watched, loss, rest):
+def test_the_gradient_of_a_walrus_name_includes_its_use_in_the_same_statement(watched, loss, rest):
     run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="total")
     np.testing.assert_allclose(run["total"].gradient["value"], [jax.grad(rest)((X**2).sum())], rtol=1e-6)

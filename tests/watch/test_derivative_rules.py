@@ -191,7 +191,7 @@ def functions(tmp_path_factory):
 
 
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=list(KINDS))
-def test_what_a_name_shows_is_the_value_and_not_a_factor_of_the_derivative(number, functions):
+def test_a_name_has_its_value_and_not_a_factor_of_the_derivative(number, functions):
     kind = list(KINDS)[number]
     ways = [*list(WAYS)[number:], *list(WAYS)[:number]]
     names = [*ALIKE, *list(OTHERS)[number :: len(KINDS)], *(SLOW if kind == "value_and_grad" else ())]
@@ -233,7 +233,7 @@ def test_a_value_in_a_branch_that_vmap_selects_from_is_one_value():
     np.testing.assert_allclose(run["decay"]["value"][0], decaying(lanes), rtol=1e-6)
 
 
-def test_what_jax_gives_in_a_tuple_of_its_own_has_the_names_of_its_parts():
+def test_fields_of_a_result_of_jax_have_their_names():
     def factors(x):
         qr = jnp.linalg.qr(x)
         return qr.Q.sum() + qr.R.sum()

@@ -47,7 +47,7 @@ def vjp(f, x):
 
 
 @pytest.mark.parametrize("derive", [value_and_grad, value_and_grad_of_a_library, grad, grad_of_a_library, vjp])
-def test_the_value_what_comes_with_it_and_the_gradient_are_told_apart(derive, watched, agrees):
+def test_value_auxiliary_output_and_gradient_have_their_own_names(derive, watched, agrees):
     run = watched(jax.jit(lambda x: derive(value_and_aux, x)), X)
     names = set(run.values)
     agrees(run["aux"], jnp.cos(X))
@@ -59,7 +59,7 @@ def test_the_value_what_comes_with_it_and_the_gradient_are_told_apart(derive, wa
         agrees(run["g"], 2 * jnp.cos(X))
 
 
-def test_what_vjp_gives_first_is_a_value_and_then_a_function(watched, agrees):
+def test_the_pullback_of_vjp_has_no_value(watched, agrees):
     @jax.jit
     def f(x):
         value, pull = jax.vjp(jnp.sin, x)
@@ -525,7 +525,7 @@ def test_gradients_of_sums_and_parts_where_the_forward_pass_is_another_program(i
     assert not [name for name in run.values if name.startswith("last[")], "what JAX keeps for the backward pass"
 
 
-def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(watched, agrees):
+def test_names_of_a_function_differentiated_twice_are_exact(watched, agrees):
     def inner(x):
         a = jnp.sin(x)
         b = a * a
@@ -571,7 +571,7 @@ def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, ag
 
 @pytest.mark.parametrize("derive", [jax.hessian, jax.jacfwd])
 @pytest.mark.parametrize("is_jitted", [True, False])
-def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(derive, is_jitted, watched, agrees):
+def test_values_in_forward_mode_are_recorded_without_tangents(derive, is_jitted, watched, agrees):
     def f(x):
         a = jnp.sin(x)
         b = a * jnp.cos(x)
@@ -861,7 +861,7 @@ def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, a
         run["grad/right"]
 
 
-def test_a_sum_that_ends_in_a_loop_of_which_nothing_hangs_on_it(watched, agrees):
+def test_the_gradient_of_a_value_that_a_loop_cancels_is_that_of_its_other_use(watched, agrees):
     """The loop gives zeros: the gradient of `k` is that of its other use."""
 
     def loss(x, b):
@@ -973,7 +973,7 @@ def test_two_values_of_one_statement_have_each_its_gradient(name, around, watche
         agrees(run[label], gradient)
 
 
-def test_where_the_backward_pass_alone_takes_one_of_two_neither_has_the_gradient_of_the_other(watched, agrees):
+def test_two_results_of_which_one_serves_the_backward_pass_alone_keep_their_gradients(watched, agrees):
     """The gradient of `s` comes first."""
 
     def loss(x):

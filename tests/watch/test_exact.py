@@ -92,7 +92,7 @@ def test_prints_come_once_and_in_order_and_arguments_may_be_given_away(printed):
     assert run["h"]["max"].tolist() == [2.0]
 
 
-def test_with_every_the_twin_runs_in_each_nth_call():
+def test_exact_with_every_runs_the_twin_in_each_nth_call():
     program = jax.jit(layer)
     with jdw.capture(watch="h", exact=True, every=3) as run:
         for number in range(7):
@@ -102,7 +102,7 @@ def test_with_every_the_twin_runs_in_each_nth_call():
 
 
 @pytest.mark.parametrize("what", ["io", "pure", "reference"])
-def test_what_must_not_run_twice_does_not_and_a_note_says_so(what):
+def test_programs_with_effects_run_once_under_exact_with_a_note(what):
     called = []
 
     def host(x):
@@ -139,7 +139,7 @@ def test_an_error_of_the_twin_reaches_nobody(monkeypatch, same_bits):
     assert any("was not watched in a call: its watched twin raised" in note for note in run.notes)
 
 
-def test_what_python_prints_while_tracing_comes_once(capsys):
+def test_exact_does_not_repeat_prints_of_tracing(capsys):
     log = io.StringIO()
 
     @jax.jit
@@ -163,7 +163,7 @@ def test_an_error_of_the_program_is_its_own():
         jax.jit(step)(X)
 
 
-def test_what_is_only_lowered_runs_nothing_and_un_jitted_transformations_are_named():
+def test_exact_does_not_run_lowered_programs_and_notes_unjitted_transformations():
     with jdw.capture(watch="h", exact=True) as run:
         jax.jit(layer).lower(X)
         jax.grad(jax.jit(layer))(X)

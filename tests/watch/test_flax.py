@@ -93,7 +93,7 @@ def test_gradients_of_nnx_grad_have_their_names(watched, digits, model, optimize
 
 
 @pytest.mark.parametrize("tells", ["names", "nothing"])
-def test_the_loss_and_what_comes_with_it(watched, agrees, digits, model, optimizer, tells):
+def test_the_loss_and_the_auxiliary_output_have_their_names(watched, agrees, digits, model, optimizer, tells):
     def told(logits, loss):
         best = logits.max()
         return best - loss
@@ -204,7 +204,7 @@ def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agree
     agrees(products[0], x @ variables["params"]["Dense_0"]["kernel"])
 
 
-def test_what_is_left_of_an_expression_that_nothing_uses_has_not_its_name(watched):
+def test_the_remains_of_an_unused_expression_do_not_get_its_name(watched):
     """Of `z` only what makes its key is left."""
 
     class Net(linen.Module):

@@ -131,7 +131,7 @@ def test_each_step_of_a_loop_has_its_gradients_of_parameters(is_scanned, watched
         params = jax.tree.map(lambda p, g: p - g, params, gradients)
 
 
-def test_of_what_two_derivatives_are_taken_for_each_is_told(watched, agrees):
+def test_parameters_of_two_derivatives_have_both_gradients(watched, agrees):
     @jax.jit
     def step(params, x):
         first = jax.grad(loss_fn)(params, x)
@@ -195,7 +195,7 @@ SEVERAL = [both, both_with_value, both_with_aux, *PULLED_BACK]
 @pytest.mark.parametrize("step", SEVERAL)
 @pytest.mark.parametrize("around", ["jit", "jit of vmap"])
 @pytest.mark.each
-def test_what_several_gradients_are_taken_for(step, around, watched, agrees):
+def test_parameters_of_a_derivative_by_several_arguments_have_their_gradients(step, around, watched, agrees):
     ways = {"jit": jax.jit(step), "jit of vmap": jax.jit(jax.vmap(step, (None, 0)))}
     run = watched(ways[around], PARAMS, X[None] if around == "jit of vmap" else X)
     grads, slope = jax.grad(loss_fn, (0, 1))(PARAMS, X)

@@ -175,7 +175,7 @@ COMBINED = [
 
 @pytest.mark.parametrize(("around", "called", "count"), sorted(COMBINED))
 @pytest.mark.each
-def test_each_execution_has_what_the_un_jitted_program_assigns(around, called, count, watched, agrees):
+def test_each_execution_has_the_value_that_the_unjitted_program_assigns(around, called, count, watched, agrees):
     ws, around, called = WEIGHTS[:count], AROUND[around], CALLED[called]
     run = watched(jax.jit(lambda x, ws: around(x, ws, called)), X, ws)
     wanted = expected(lambda: around(X, ws, called), around)
@@ -194,7 +194,7 @@ ASSIGNS = {"followed": "h", "in_a_row": "ab", "in_two_loops": "h", "of_other_len
 @pytest.mark.parametrize("called", ["mlp", "mlp_with_head", "mlp_with_tail", "mlp_with_both", "nested"])
 @pytest.mark.parametrize("around", ASSIGNS)
 @pytest.mark.each
-def test_each_execution_has_its_gradient(around, called, watched, agrees):
+def test_each_execution_of_a_call_with_inner_loops_has_its_gradient(around, called, watched, agrees):
     names, around, called = ASSIGNS[around], AROUND[around], CALLED[called]
 
     def loss(x, called):
@@ -239,7 +239,7 @@ def by_map(x, ws):
 @pytest.mark.parametrize("called", [by_reduce, by_comprehension, by_generator, by_map])
 @pytest.mark.parametrize("around", ["followed", "in_a_row", "of_other_lengths"])
 @pytest.mark.each
-def test_what_runs_a_function_several_times_is_a_loop(around, called, watched, agrees):
+def test_values_in_a_reduce_a_comprehension_or_a_map_are_numbered_by_execution(around, called, watched, agrees):
     around = AROUND[around]
     run = watched(jax.jit(lambda x: around(x, WEIGHTS, called)), X)
     wanted, told = expected(lambda: around(X, WEIGHTS, called), around), seen(run, around)
@@ -313,7 +313,7 @@ def test_parts_of_executions_with_nothing_between_them(watched, agrees):
 
 
 @pytest.mark.usefixtures("no_tool_ids")
-def test_where_a_debugger_has_the_lines_parts_have_no_other_names(watched):
+def test_parts_of_executions_have_no_wrong_names_if_a_debugger_traces_the_lines(watched):
     """Nothing can be noted there: that is said, and of what is only one value the name is told."""
     sys.settrace(lambda *_: None)
     try:

@@ -91,7 +91,7 @@ def test_lines_of_a_library_are_neither_traced_nor_read(watched, layers, lines, 
     assert not [file for file in read if "site-packages" in file]
 
 
-def test_what_a_library_calls_is_traced(watched, layers, lines, agrees):
+def test_a_users_function_that_a_library_calls_is_traced(watched, layers, lines, agrees):
     def f(x):
         h = layers.called(lambda given: jnp.sin(given) * 2, x)
         return h
@@ -113,7 +113,7 @@ def test_lines_of_a_file_that_is_asked_for_are_traced(watched, layers, lines, ag
     assert lines["Layer.__call__"]
 
 
-def test_what_python_has_generated_is_not_traced(watched, lines):
+def test_generated_code_is_not_traced(watched, lines):
     def written(x):
         y = x * 2
         return y

@@ -80,7 +80,7 @@ def test_when_looks_at_what_the_condition_computes(watched):
     np.testing.assert_allclose(run["error"]["value"], [one for one in errors(5.0) if one < 1], rtol=1e-5)
 
 
-def test_where_the_condition_is_left_as_it_is_a_sentence_says_so(watched, same_bits):
+def test_an_unwatched_loop_condition_has_a_note(watched, same_bits):
     plain = jax.jit(settle)(5.0)
     run = watched(jax.jit(settle), 5.0, watch="error,new", every=3)
     assert same_bits(run.result, plain)

@@ -157,7 +157,7 @@ def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, wa
     assert {repr(event)[-5:] for event in run.events} == {" a=0)", " a=1)"}
 
 
-def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
+def test_residuals_of_a_shard_map_have_no_name(watched, agrees):
     mapped = jax.shard_map(
         lambda w, xs: lax.psum(model(w, xs), "d"), mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P()
     )
@@ -235,7 +235,7 @@ def averaged_and_mapped(params, xs):
     ids=lambda one: one.__name__,
 )
 @pytest.mark.each
-def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watched, agrees):
+def test_the_result_of_a_collective_over_a_tree_has_its_paths(step, is_checked, watched, agrees):
     # Two of one type, which the backward pass makes in another order.
     params = {"w": W, "b": jnp.arange(3.0), "a": W * 2 + 1}
     mapped = jax.jit(jax.shard_map(step, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P(), check_vma=is_checked))

@@ -81,7 +81,7 @@ def oriented(axes, depth):
 @pytest.mark.parametrize(("depth", "place"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)])
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.each
-def test_each_lane_is_what_it_is_un_mapped(around, depth, place, axes, watched):
+def test_each_lane_has_the_value_of_the_program_without_vmap(around, depth, place, axes, watched):
     jax.clear_caches()  # Lanes are noted while JAX batches: what other tests have left there would hide what is missing.
     program = jax.jit(by_lane(model, axes, AROUND[around], place, depth))
     run = watched(program, *oriented(axes, depth), watch="lanes/h")
@@ -107,7 +107,7 @@ def test_gradients_have_all_lanes_of_their_values(around, watched):
             np.testing.assert_allclose(run["grad/h"].lanes["max"][step, i, j], gradient.max(), rtol=1e-4)
 
 
-def test_what_another_vmap_of_the_function_maps_is_no_lane(watched):
+def test_a_jitted_function_in_two_vmaps_has_the_lanes_of_each(watched):
     """A jitted function of numbers and of arrays: its lanes of the one are not those of the other."""
     jax.clear_caches()
 

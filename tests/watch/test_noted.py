@@ -48,7 +48,7 @@ def put_together(x):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("helper", [exchanged_items, exchanged_fields, put_together])
-def test_what_a_helper_exchanges_or_puts_together(watched, agrees, helper, differentiated):
+def test_items_that_a_helper_exchanges_or_combines_have_their_names(watched, agrees, helper, differentiated):
     def loss(x):
         given = helper(x)
         return (given["a"] ** 2 + given["b"]).sum()
@@ -124,7 +124,7 @@ class State:
     pairs: tuple
 
 
-def test_what_a_differentiated_loop_is_given_has_its_paths(watched, agrees):
+def test_the_carry_of_a_differentiated_loop_has_its_paths(watched, agrees):
     """JAX puts what changes first, and takes parts out of the loop."""
 
     def loss(w):
@@ -215,7 +215,7 @@ def test_threads_that_trace_at_once():
     np.testing.assert_allclose(means, [float(X.mean()) * n for n in range(1, 5)], rtol=1e-6)
 
 
-def test_what_is_remembered_is_bounded(watched, agrees, monkeypatch):
+def test_the_memory_of_variables_is_bounded(watched, agrees, monkeypatch):
     monkeypatch.setattr(books, "_MOST", 50)
 
     def f(x):
@@ -233,7 +233,7 @@ def twice(x):
     return t
 
 
-def test_what_a_loop_closes_over_is_no_argument_of_it(watched, whole):
+def test_values_that_a_loop_closes_over_are_not_its_arguments(watched, whole):
     """Of one subtraction `vmap` makes operations of the same kind for both of its sides."""
     points = jnp.arange(10.0).reshape(5, 2)
 

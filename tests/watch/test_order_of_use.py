@@ -87,7 +87,7 @@ def test_gradients_keep_the_names_of_parameters_that_are_used_in_another_order(w
         agrees(run[f"grad/params['{leaf}']"], gradient)
 
 
-def test_what_is_taken_by_keys_that_somebody_has_written_has_no_other_key(watched, agrees):
+def test_gradients_taken_by_written_keys_have_these_keys(watched, agrees):
     """Nothing meets its parameter, and the keys are in an order of their own."""
 
     def by_comprehension(gradients):

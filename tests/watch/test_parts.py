@@ -31,7 +31,7 @@ def test_the_parts_of_what_a_counted_loop_gives(watched, agrees, differentiated,
     agrees(run["tripled"], X * 27)
 
 
-def test_what_a_loop_or_a_jitted_function_gives_beside_what_nothing_uses(watched, agrees):
+def test_used_results_have_their_names_beside_unused_ones(watched, agrees):
     @jax.jit
     def halves(tree):
         return {"a": tree["a"] / 2, "b": tree["b"] / 4}, tree["a"].sum()
@@ -155,7 +155,7 @@ def test_what_has_the_structure_of_another_tree_has_its_paths(watched, agrees):
     agrees(values[-1], after[0].trace["two"]["w"])
 
 
-def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, agrees):
+def test_a_tree_of_unknown_structure_does_not_get_the_paths_of_another(watched, agrees):
     params = layers_of(np.random.default_rng(0))
 
     def turned(params):
@@ -197,7 +197,7 @@ def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differ
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_what_map_stacks_is_what_it_is_called_and_no_element_of_it(batch_size, watched, agrees):
+def test_the_stacked_result_of_map_has_its_name_and_no_index(batch_size, watched, agrees):
     @jax.jit
     def f(x):
         plain = lax.map(jnp.sin, x, batch_size=batch_size)
@@ -476,7 +476,7 @@ def test_what_is_called_in_a_loop_and_repeats_its_first_operation_is_one_value_e
             x = x + a.astype(x.dtype)
 
 
-def test_what_is_mapped_over_a_tree_in_a_loop_is_a_tree_each_time(watched, agrees):
+def test_a_tree_map_in_a_python_loop_has_its_leaves_each_time(watched, agrees):
     @jax.jit
     def f(x):
         for _ in range(2):
@@ -577,7 +577,7 @@ class Normed(linen.Module):
         return z
 
 
-def test_what_a_module_keeps_has_not_the_name_of_what_it_gives_and_nothing_uses(watched, agrees):
+def test_weights_of_a_module_do_not_get_the_names_of_unused_results(watched, agrees):
     net, x = Normed(), jnp.arange(12.0).reshape(4, 3)
     run = watched(jax.jit(net.init), jax.random.key(0), x)
     assert not {"h", "y", "z"} & {name.partition("[")[0] for name in run.values}
@@ -644,7 +644,7 @@ def _one_stacked(x):
 
 
 @pytest.mark.parametrize("program", [_one_of_rows, _one_in_a_dict, _one_stacked])
-def test_what_a_comprehension_goes_through_is_not_what_it_gives(watched, agrees, program):
+def test_the_input_of_a_comprehension_is_not_named_as_its_result(watched, agrees, program):
     x = jnp.arange(9.0).reshape(3, 3) / 4
     run = watched(jax.jit(program), x, watch="rows*")
     (rows,) = run.values.values()

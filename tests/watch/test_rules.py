@@ -119,7 +119,7 @@ RULES = {
 @pytest.mark.parametrize("activation", RULES)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)"])
 @pytest.mark.each
-def test_what_a_rule_computes_has_its_names(activation, around, outside, watched, agrees):
+def test_values_in_a_custom_rule_have_their_names(activation, around, outside, watched, agrees):
     def loss(w):
         return PROGRAMS[around](w, X, activation)
 
@@ -139,7 +139,7 @@ def test_what_a_rule_computes_has_its_names(activation, around, outside, watched
             agrees(value, array, step)
 
 
-def test_what_a_rule_computes_has_gradients_where_that_is_differentiated(watched, agrees):
+def test_values_in_a_differentiated_custom_rule_have_gradients(watched, agrees):
     def curvature(w):
         return (jax.grad(lambda w: network(w, X, clipped))(w) ** 2).sum()
 
@@ -176,7 +176,7 @@ def test_a_rule_that_is_run_several_times_has_a_number_for_each(watched, agrees)
             agrees(run[label], array)
 
 
-def test_what_a_pulled_back_function_gives_in_a_backward_rule_has_its_own_name(watched, agrees):
+def test_results_of_a_pullback_in_a_backward_rule_have_their_names(watched, agrees):
     """The adjoint method: the rule differentiates once more, and to JAX all that it computes is backward."""
 
     def field(theta, z):
@@ -251,7 +251,7 @@ def solver(loop):
 @pytest.mark.parametrize("name", ADJOINT_LOOPS)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)", "scan"])
 @pytest.mark.each
-def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names(name, outside, watched, agrees):
+def test_values_in_differentiated_loops_of_a_backward_rule_have_their_names(name, outside, watched, agrees):
     solve = solver(ADJOINT_LOOPS[name])
 
     def loss(theta, z):
@@ -293,7 +293,7 @@ def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names
     assert not [label for label in run.values if label.startswith(("hid[", "grad/hid["))]
 
 
-def test_what_jax_computes_beside_a_value_of_a_rule_is_no_part_of_it(watched, agrees):
+def test_operations_that_jax_adds_to_a_rule_are_no_parts_of_its_values(watched, agrees):
     @jax.custom_jvp
     def clip(x):
         return jnp.maximum(x, 0.1)

@@ -140,7 +140,7 @@ def test_a_rule_that_calls_a_jitted_function_twice(asked, is_direct, watched):
 
 
 @pytest.mark.behaviour("W2")
-def test_what_is_pulled_back_in_a_loop_keeps_no_value_and_has_gradients_of_its_own(watched, agrees):
+def test_a_pullback_in_the_loop_of_a_backward_rule_has_its_own_gradients_and_no_residuals(watched, agrees):
     """Deep equilibrium: the rule solves for the cotangent by a fixed point iteration."""
     p, x = jnp.array([[0.3, 0.1], [-0.2, 0.4]]), jnp.array([0.5, -0.3])
 

@@ -210,7 +210,7 @@ def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(wa
     assert steps()[2] == [every_step, every_step]
 
 
-def test_of_a_function_each_nth_call_of_a_capture_is_watched_and_numbered_as_it_was_called():
+def test_every_nth_call_of_a_function_is_watched_with_its_own_number():
     @jax.jit
     def program(x):
         h = jnp.sin(x)
@@ -246,7 +246,7 @@ def counting(x):
     ],
     ids=["a scan", "with a rest", "reversed", "while", "nested"],
 )
-def test_rows_stand_at_the_steps_of_their_loop(program, every, steps):
+def test_rows_of_a_sampled_value_have_the_steps_of_their_loop(program, every, steps):
     compiled = jax.jit(program)
     with jdw.capture(watch="y", every=every) as run:
         compiled(X)

@@ -51,7 +51,7 @@ def test_second_derivatives_of_a_loss_keep_their_values_and_gradients(program, w
         np.testing.assert_allclose(gradient, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)
 
 
-def test_each_derivative_has_its_own_gradients(watched, whole):
+def test_values_in_second_derivatives_have_the_gradients_of_each_derivative(watched, whole):
     """That of `z` in the first of the two derivatives for `x` is used by nobody."""
     run = watched(jax.value_and_grad(jax.jit(loss)), W, T, X, values=True)
     (of_z,), of_h = whole(run, "grad/z"), whole(run, "grad/h")

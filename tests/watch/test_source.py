@@ -74,7 +74,7 @@ def test_small_numbers_are_written_as_in_the_source():
     assert source.text(source.statements[0].span) == "f(a) / (b + 1e-6) * 2.5e-12"
 
 
-def test_what_is_in_a_loop_is_known_to_repeat():
+def test_statements_in_a_python_loop_are_marked_as_repeating():
     source = parse("for w in ws:\n    x = x @ w\ny = [(z := a + b) for a in c]\nt = x + 1\n")
     assert {one.targets[0].text: one.repeats for one in source.statements} == {
         "w": True, "x": True, "y": False, "z": True, "t": False,
@@ -92,7 +92,7 @@ def test_what_is_in_a_loop_is_known_to_repeat():
         ("a, b = (f(x) for x in xs)\n", {"a, b": "a, b"}),
     ],
 )
-def test_what_takes_something_apart_is_a_part_of_what_computes_it(text, apart):
+def test_the_targets_of_an_unpacking_are_parts_of_its_value(text, apart):
     source = parse(text)
     lines = text.splitlines()
 
@@ -142,7 +142,7 @@ print(sorted(run.values))
 """
 
 
-def test_what_python_writes_itself_names_nothing_in_the_program_of_a_command():
+def test_generated_code_in_a_command_line_program_names_nothing():
     """The file of a dataclass's `__init__`, of which JAX has many, is `<string>` as well; Python 3.13 gives its source."""
     command = [sys.executable, "-c", _OF_A_COMMAND]
     done = subprocess.run(

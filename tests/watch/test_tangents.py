@@ -264,7 +264,7 @@ def test_a_loss_of_derivatives_that_is_differentiated(watched, agrees):
     agrees(run["grad/left"], 2 * (bends + slopes * xs) / 5)
 
 
-def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
+def test_jvp_linearize_and_vjp_have_names_for_unchanged_arguments_and_constants(watched, agrees):
     @jax.jit
     def program(x):
         (same, number), slopes = jax.jvp(lambda x: (x, jnp.float32(3.0)), (x,), (x * 2,))

@@ -286,7 +286,7 @@ def test_the_parts_of_a_mapped_tuple():
     assert assert_named(lambda: f((X[0], X[1])), "right")[1] == {""}
 
 
-def test_what_reduces_a_tree_is_not_taken_for_its_leaves():
+def test_a_reduction_of_a_tree_is_not_named_after_its_leaves():
     @jax.jit
     def f(tree):
         total = jax.tree.reduce(lambda a, b: a + b.sum(), tree, jnp.zeros(()))
@@ -295,7 +295,7 @@ def test_what_reduces_a_tree_is_not_taken_for_its_leaves():
     assert assert_named(lambda: f({"a": X, "b": Y}), "total")[1] == {""}
 
 
-def test_what_is_given_on_in_another_order_keeps_its_own_paths():
+def test_reordered_trees_keep_their_own_paths():
     class Out(NamedTuple):
         state: Any
         size: Any
@@ -369,7 +369,7 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
 @pytest.mark.parametrize("root", ["state", "grads"])
 @pytest.mark.parametrize("program", [unrolled, unrolled_in_place, unrolled_momenta], ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_what_only_the_next_round_of_a_python_loop_takes_has_its_paths(program, root):
+def test_trees_used_only_in_the_next_iteration_have_their_paths(program, root):
     zeros = jax.tree.map(jnp.zeros_like, STATE.params)
     state = Momenta(STATE.params, zeros, zeros, jnp.zeros(())) if program is unrolled_momenta else STATE
     _, paths = assert_named(lambda: program(state), root)
@@ -446,7 +446,7 @@ def taken_in_a_helper(particle):
 )
 @pytest.mark.parametrize("over", [jax.vmap, lambda f: f], ids=["vmap", "one"])
 @pytest.mark.each
-def test_what_a_function_puts_together_has_its_fields(over, sow, use):
+def test_objects_that_a_function_builds_have_their_fields(over, sow, use):
     keys = jax.random.split(jax.random.key(3), 4)
 
     @jax.jit
@@ -556,7 +556,7 @@ def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, 
     agrees(given["grads['b']"], expected["b"])
 
 
-def test_of_a_tree_of_which_one_leaf_is_known_no_other_has_its_path(watched):
+def test_leaves_do_not_get_the_path_of_the_one_known_leaf(watched):
     """What optax gives of such a tree has the paths of another argument; the one that is known is not the first's."""
 
     def program(p, old):

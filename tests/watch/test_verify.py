@@ -37,7 +37,7 @@ def test_a_call_is_verified_against_the_unwatched_program():
     assert "all 2 arrays of the result are bitwise equal" in str(found)
 
 
-def test_it_is_said_why_there_are_three_calls():
+def test_the_report_of_verify_explains_its_three_calls():
     assert "The run has three watched calls: the first compiles" in str(jdw.verify(layer, X[:16], X))
 
 
@@ -84,7 +84,7 @@ def test_donated_arguments_and_keys_stay():
     assert not x.is_deleted()
 
 
-def test_a_program_that_never_gives_the_same_twice_is_told_apart():
+def test_verify_reports_that_a_program_is_not_deterministic():
     numbers = iter(range(100))
 
     @jax.jit
@@ -160,7 +160,7 @@ def test_results_that_differ_are_told_with_the_first():
 
 
 @pytest.mark.behaviour("W3")
-def test_what_watching_costs_is_told_before_it_is_paid():
+def test_the_cost_of_watching_is_estimated_before_the_program_runs():
     """Matrix products hide what watching costs, element by element work does not; every 10th step is a tenth."""
 
     def products(x):
