@@ -1,7 +1,7 @@
-"""Where JAX has renamed what a feature needs, that feature is off and says so; programs run, and the rest is captured.
+"""Test a JAX with renamed functions: features that need them are off and say so, everything else works.
 
-Each case is a process of its own, see `another_jax.py`: one for the names of three features; with `JAXDEBUG_NAMES=all` one for
-each feature, and one for each name.
+Each case runs in a process of its own, see `another_jax.py`. By default a case changes the names of three features.
+With `JAXDEBUG_NAMES=all` there is a case for each feature and for each name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def hooks_of(feature):
-    """The functions in whose place are ours, for a feature."""
+    """Return the functions of JAX that a feature replaces."""
     texts = features.NEEDED[feature].items()
     found = [(module, one) for module, text in texts for one in features.names_of(text)]
     return " ".join(f"{module}.{one['path']}" for module, one in found if one["parameters"] and not one["key"])
@@ -44,7 +44,7 @@ SAYING = {features.CALLBACKS: ("loss.<lambda>", "written.<lambda>"), features.ST
 
 @pytest.fixture(scope="module")
 def without():
-    """What became of the programs where these names are gone."""
+    """Return a function that runs the programs with a changed JAX and returns the results."""
     command = [sys.executable, "-W", "error", "-m", "tests._jax.another_jax"]
     # What is compiled runs once.
     quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
@@ -102,7 +102,7 @@ def test_features_whose_hooks_jax_calls_differently_are_off_and_the_rest_works(h
 
 
 def check(told, as_it_is):
-    """Programs give what they give, what is not off is captured, and notes say what is off."""
+    """Check that programs compute the same, other features capture, and notes name the features that are off."""
     off, notes = told["off"], told["notes"]
     assert told["is_same"]
     assert all(any(note.endswith(f", so {feature} is off.") for note in notes) for feature in off)

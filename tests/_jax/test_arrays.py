@@ -1,4 +1,4 @@
-"""Host arrays become `jax.Array`s as they are, whatever their dtype and alignment."""
+"""Test that host arrays become `jax.Array`s with the same bits, whatever their dtype and alignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls in flight have said is told in the order of the calls, each at a time of its own."""
+"""Test that the events of several calls in flight arrive in the order of the calls, each with its own time."""
 
 from __future__ import annotations
 

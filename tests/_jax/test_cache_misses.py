@@ -1,4 +1,4 @@
-"""In a capture JAX explains what it traces again as it does without one (`jax_explain_cache_misses`)."""
+"""Test that JAX explains its cache misses in a capture as without one (`jax_explain_cache_misses`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def make_plus():
-    """Make a function that JAX has not seen."""
+    """Return a function that JAX has not seen."""
     return jax.jit(lambda x, y: jnp.sin(x) + y)
 
 
@@ -91,7 +91,7 @@ CAPTURES = {"captured": jdw.capture, "watched": partial(jdw.capture, watch=True)
 
 @pytest.fixture
 def explained(caplog) -> Callable[..., list[str]]:
-    """A function that runs a scenario and returns JAX's explanations; functions are told apart by their lines only."""
+    """Return a function that runs a scenario and returns JAX's explanations, with functions named by their lines."""
 
     def run(scenario, capture=nullcontext) -> list[str]:
         pe.callsites_with_tracing_cache_miss.clear()

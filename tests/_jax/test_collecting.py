@@ -1,4 +1,4 @@
-"""The collector of garbage is as it was after our code has switched a part of it off."""
+"""Test that Python's garbage collector is restored after our code has disabled a part of it."""
 
 import gc
 import threading

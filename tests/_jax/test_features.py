@@ -1,4 +1,4 @@
-"""Where JAX has not what a feature needs, that feature is off and a sentence says so."""
+"""Test that a feature is off and gives a reason if JAX lacks what it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.origins.residual_results import own_results_now
 
 @pytest.fixture
 def needing(monkeypatch):
-    """Has a feature need other names."""
+    """Return a function that changes the names that a feature needs."""
 
     def need(feature, module, text):
         monkeypatch.setitem(features.NEEDED, feature, {module: text})

@@ -1,4 +1,4 @@
-"""What Python tells of the user's calls and lines while JAX traces, by `sys.monitoring` and by `sys.settrace`."""
+"""Test the calls and lines that Python reports while JAX traces, by `sys.monitoring` and by `sys.settrace`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ PROGRAMS = {
 
 
 def made(name):
-    """The function with a body of `PROGRAMS`."""
+    """Return the function with a body of `PROGRAMS`."""
     text, names = f"def {name}():\n{textwrap.indent(textwrap.dedent(PROGRAMS[name]), '    ')}", {}
     exec(compile(text, FILE, "exec"), names)  # noqa: S102 - the text is above.
     return names[name]
@@ -115,7 +115,7 @@ FILE = "/programs.py"
 
 
 def followed(begin, program):
-    """What is noted of a program: function, line that has run, line that comes, and what is returned."""
+    """Return the notes about a program: function, executed line, next line and returned value."""
     noted = []
 
     def lines_of(code):
@@ -197,7 +197,7 @@ def test_two_threads_followed_at_once_get_the_same_notes():
 
 @monitored
 def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
-    """As where a prompt of `pdb` traces a program: nothing is followed, and nothing stays."""
+    """For example, a prompt of `pdb` traces the program: then nothing is followed, and nothing is left behind."""
     told, calls = [], made("calls")
 
     def trace(frame, event, _given):
@@ -222,7 +222,7 @@ def test_where_others_have_all_tool_ids_there_is_no_monitoring():
 
 @monitored
 def test_python_tells_once_of_a_function_that_it_has_generated(monkeypatch):
-    """JAX's own dataclasses run theirs for each equation."""
+    """JAX's own dataclasses run generated functions for each equation."""
 
     @dataclasses.dataclass(frozen=True)
     class Pair:

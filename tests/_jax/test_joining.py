@@ -1,4 +1,4 @@
-"""Prints that stand beside each other come in one call out of the program, and say what they said before."""
+"""Test that consecutive prints leave the program in one call to the host, with the same output as before."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_a_large_one(x):
 
 
 def with_what_stays_the_same(x):
-    """XLA may hoist the first out of the loop, so it must stay by itself."""
+    """XLA may hoist the first print out of the loop, so it must not be joined with the others."""
 
     def step(c, _):
         jax.debug.print("fixed {}", x[0])

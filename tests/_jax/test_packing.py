@@ -1,4 +1,4 @@
-"""Single numbers that a program prints are few results of it, which compile fast however many they are."""
+"""Test that the scalars which a program prints are packed into a few results, which compile fast for any number."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ def test_each_number_is_in_its_place_with_all_its_bits(together, count, dtype):
 
 
 def concatenated(jaxpr):
-    """How many operands each concatenation of a program has."""
+    """Return the number of operands of each concatenation in a program."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "concatenate":
             yield len(equation.invars)

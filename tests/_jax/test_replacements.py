@@ -1,4 +1,4 @@
-"""Functions of ours that lie on one another in JAX are taken out in any order."""
+"""Test that nested replacements of functions of JAX can be removed in any order."""
 
 from __future__ import annotations
 

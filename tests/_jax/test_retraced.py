@@ -1,4 +1,4 @@
-"""A capture gives what plain JAX gives, also where what a function reads has changed since it was traced."""
+"""Test that a capture computes what plain JAX does if a value that a function reads has changed since its trace."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_an_unchanged_function_has_no_stale_reads(kind, options):
 
 
 def test_another_number_of_a_checkify_check_is_no_stale_read():
-    """Each trace of `checkify.check` takes the next number: a function that prints is traced once more in a capture."""
+    """Each trace of `checkify.check` takes the next number, and a capture traces a function that prints once more."""
 
     @jax.jit
     def program(x):
@@ -287,7 +287,7 @@ def test_another_number_of_a_checkify_check_is_no_stale_read():
     "noted", [traceback.format_stack, traceback.extract_stack, lambda: "".join(traceback.format_stack())]
 )
 def test_a_callback_that_notes_where_it_was_traced_is_no_difference(noted):
-    """`equinox.error_if` does so: what it raises tells of the lines around it."""
+    """`equinox.error_if` does this: its exception shows the lines around it."""
 
     @jax.jit
     def program(x):

@@ -1,4 +1,4 @@
-"""What says nothing runs in a capture as it was compiled before; what does is captured all the same."""
+"""Test that a capture reuses the executables of functions without effects, and still captures all others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = jnp.linspace(0.1, 1, 5)
 
 @pytest.fixture
 def compiled():
-    """The names of what JAX has traced, lowered or compiled since, in this thread: those of other tests may still run."""
+    """Return the names that JAX has traced, lowered or compiled since, in this thread only."""
     seen, thread = [], threading.get_ident()
 
     def note(event, _seconds, fun_name="", **_details: Any):
@@ -49,7 +49,7 @@ def _no_breakpoint_was_left_out():
 
 
 def counting_traces(function):
-    """The function jitted, and how often it was traced."""
+    """Return the jitted function, and a list with an entry for each trace."""
     traces = []
 
     @jax.jit

@@ -1,4 +1,4 @@
-"""Work that several threads share is done once, by whoever comes, and its memory is given back by the last."""
+"""Test that threads share a job: each part is done once, and the last thread frees the job's memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = 500
 
 @pytest.fixture(scope="module")
 def jobs() -> Any:
-    """Compiled when a test first needs them, and not by each process that collects tests."""
+    """Compile the jobs when a test first needs them, and not in each process that collects tests."""
     return importlib.import_module("tests._jax.thread_pool_jobs")
 
 
@@ -61,14 +61,14 @@ def test_a_thread_that_joins_a_finished_job_does_nothing(jobs):
 
 
 def test_two_xla_threads_work_on_one_job_at_once(jobs):
-    """Each of two parts waits for the other, so two threads are at work at once."""
+    """Each of two parts waits for the other, so that two threads must work at once."""
     register("jax_debug_widgets_tests_meet", jobs.handle)
     told = jax.ffi.ffi_call("jax_debug_widgets_tests_meet", jax.ShapeDtypeStruct((2,), np.uint32))()
     assert np.asarray(told).tolist() == [2, 2], "how many came, and how many of them met the other"
 
 
 def test_programs_that_run_at_once_do_not_disturb_each_other():
-    """Each has its own job, and all ask the same few threads."""
+    """Each program has its own job, and all use the same few threads."""
     table = jax.jit(lambda x: jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((len(x), 9), np.float32))(x))
     arrays = [np.random.default_rng(seed).normal(seed, size=(3, 1_000_000)).astype(np.float32) for seed in range(6)]
     alone = [np.asarray(table(array)) for array in arrays]

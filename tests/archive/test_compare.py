@@ -1,4 +1,4 @@
-"""Several runs beside each other."""
+"""Test the comparison of several runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stepped(w, lr, i):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """Three runs that differ in their learning rate, a zip file, and what is no run."""
+    """Return a folder with three runs of different learning rates, a zip file, and a file that is no run."""
     folder = tmp_path_factory.mktemp("sweep")
     for number, lr in ((1, 0.1), (2, 0.3), (10, 3.0)):
         config = {"lr": lr, "seed": 0, "w": np.float32(2), "layers": (2, 3)}

@@ -1,4 +1,4 @@
-"""A run that another process writes, while it does."""
+"""Test a run that is read while another process writes it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_load_magic_follows_a_run_while_it_is_written(job, tmp_path, ours):
 
 @pytest.mark.parametrize("is_asked_for", [True, False])
 def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path, is_asked_for):
-    """Also while the process that started it, as a notebook may, has not asked how it ended."""
+    """Also if its parent process, for example a notebook, has not waited for it yet."""
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)
     until(lambda: len(run.events) == 200)

@@ -1,4 +1,4 @@
-"""What was written by each version of the format is read; what is torn, newer or hostile is told in a sentence."""
+"""Test that files of each version of the format are read, and that torn, newer or hostile files have a clear error."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ CASES = Path(__file__).parents[1] / "run_cases"
 
 @pytest.fixture
 def golden(tmp_path):
-    """A copy of the golden folder, to be spoiled."""
+    """Return a copy of the golden folder that the test may damage."""
     return Path(shutil.copytree(CASES / f"v{VERSION}.jdw", tmp_path / "run.jdw"))
 
 
 def changed(path, change):
-    """Rewrite a JSON file by `change`, or each line of one."""
+    """Apply `change` to a JSON file, or to each line of a JSONL file."""
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
     path.write_text("\n".join(json.dumps(change(json.loads(line))) for line in lines) + "\n")
 
@@ -101,7 +101,7 @@ def test_a_path_without_a_run_is_refused_with_a_reason(tmp_path, what):
 
 @pytest.fixture(scope="module")
 def open_run(tmp_path_factory):
-    """A run in five batches that nobody has sealed, and how many events there are after each."""
+    """Return a live run of five batches, and the number of events after each."""
     with jdw.capture(watch="y", values=True) as run:
         for i in range(5):
             jax.jit(lambda x, i: (y := x * 2, jax.debug.print("{i} {y}", i=i, y=y))[0])(jnp.ones(20), i)
@@ -137,7 +137,7 @@ def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
 
 
 def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
-    """Each table is sealed by itself: its sealed file comes, then its live one goes."""
+    """Each table is sealed separately: first its sealed file is written, then its live file is removed."""
     folder, _ = open_run
     whole = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
     for done in range(7):
@@ -157,7 +157,7 @@ def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
 
 
 def test_files_that_are_sealed_while_they_are_read_are_found(open_run, tmp_path, monkeypatch):
-    """Its live files were seen, and are sealed when they are read."""
+    """The live files are found, and are sealed before they are read."""
     path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(read_run(open_run[0], Budget()).store)
     look, looks = reader.stretches_of, []
 
@@ -229,7 +229,7 @@ def test_a_batch_that_is_not_as_it_was_written_is_known_by_its_checksum():
 
 
 class Evil:
-    """Leaves a file behind where it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __reduce__(self) -> tuple:
         return Path.touch, (Path("pickle-was-here"),)
@@ -265,7 +265,7 @@ def test_a_hostile_line_of_sites_is_refused(golden, what, monkeypatch, tmp_path)
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """A run in three parts, each of several groups of rows, with lanes and arrays; and its events."""
+    """Return a run in three parts, each of several groups of rows, with lanes and arrays; and its events."""
     with jdw.capture(watch="y", values=True) as run:
         for i in range(30):
             jax.jit(lambda x, i: (y := x * i, jax.debug.print("{i} {y}", i=i, y=y[:3]))[0])(jnp.ones(20), i)
@@ -289,7 +289,7 @@ def parts(tmp_path_factory):
 @pytest.mark.behaviour("R1")
 @pytest.mark.parametrize("table", ["events", "watched", "arrays", "sites.jsonl", "part", "calls"])
 def test_a_run_with_a_damaged_file_is_read_with_a_note_about_the_loss(parts, tmp_path, table):
-    """Every 150th byte of the file is another one, or it is gone; what is shown is right, in order, and counted."""
+    """Every 150th byte of the file is changed, or the file is removed; the events shown are right and ordered."""
     folder, events = parts
     right = [(event.text, event.site.label, bits(event.values)) for event in events]
     rest = set()
@@ -326,7 +326,7 @@ def test_a_pickle_is_bytes_and_nothing_else(golden, monkeypatch, tmp_path):
 
 
 def spoiled(data):
-    """The same JSON, each of its leaves something else once."""
+    """Yield variants of the JSON data: each replaces one part by another value."""
     others = (None, -1, 1 << 70, 0.5, "x", [], {}, [[]], True)
     places: list[tuple] = []
 
@@ -392,7 +392,7 @@ def test_a_run_with_an_unreadable_state_has_its_events_and_a_note(golden):
 
 
 def rewritten(name, change):
-    """The damage that replaces a text by `change` of it."""
+    """Return a function that replaces a text in a file by `change` of it."""
 
     def damage(folder):
         (folder / "p00000" / name).write_text(change((folder / "p00000" / name).read_text("utf-8")), "utf-8")
@@ -449,7 +449,7 @@ def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_
 
 
 def test_the_column_numbers_has_the_elements_of_the_values(golden):
-    """What others read there is what we show."""
+    """Other readers find the same numbers there as we show."""
     frame = parquet.read_table(golden / "p00000/events").to_pandas()
     run = jdw.load(golden)
     shown = {event.seq: event for event in run.events if event.kind != "watch"}

@@ -1,4 +1,4 @@
-"""Files of runs that are torn at any byte, or made by somebody who wants memory or secrets."""
+"""Test files of runs that are torn at any byte, or made to exhaust memory or to read other files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCHES, BATCH = 3, 8
 
 @pytest.fixture
 def live(tmp_path):
-    """The folder of a run in batches that nobody has sealed."""
+    """Return the folder of a live run of several batches."""
     with jdw.capture() as run:
         for i in range(BATCHES):
             jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
@@ -142,7 +142,7 @@ def test_what_is_in_the_other_files_is_read_where_files_are_missing(tmp_path, go
 
 
 def sealed(tmp_path):
-    """The folder of a saved run of as many events."""
+    """Return the folder of a saved run with the same number of events."""
     with jdw.capture() as run:
         for i in range(BATCHES):
             jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
@@ -166,7 +166,7 @@ assert largest() - before < 100_000, largest() - before
 
 @pytest.mark.behaviour("W5")
 def test_a_stranger_cannot_have_memory_or_files_by_saying_large_numbers(live, tmp_path):
-    """A batch says of each of its buffers how long it is unpacked; a file of inputs, how many elements an array has."""
+    """A batch states the unpacked size of each buffer, and a file of inputs the number of elements of each array."""
     folders = []
     for number, length in enumerate((10 << 30, (1 << 63) - 1, -5)):
         shutil.copytree(live, folder := tmp_path / f"batch{number}")

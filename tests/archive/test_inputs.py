@@ -1,4 +1,4 @@
-"""What calls were given outlives their process: they are made once more in another one, and are equal to the bit."""
+"""Test that the inputs of calls are replayed in another process with results equal to the bit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ARGUMENTS = {
 
 
 def alike(value: Any) -> Any:
-    """What must be the same of a value."""
+    """Return the properties of a value that must be the same."""
     if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         return str(jax.random.key_impl(value)), bits([jax.random.key_data(value)])
     if isinstance(value, jax.Array):
@@ -83,7 +83,7 @@ def alike(value: Any) -> Any:
 
 
 def kept(tmp_path: Path, *args: Any, **kwargs: Any) -> Any:
-    """A loaded run of a call with these arguments."""
+    """Return a loaded run of a call with these arguments."""
     with jdw.capture(keep_inputs=1) as run:
         jax.jit(lambda *_args, **_kwargs: jax.debug.print("x"), static_argnames=("static",))(*args, **kwargs)
     run.save(tmp_path / "run.jdw.zip")
@@ -200,7 +200,7 @@ def test_large_inputs_are_bounded_and_the_oldest_go_first(tmp_path, monkeypatch)
 
 @pytest.fixture
 def damaged(tmp_path):
-    """A loaded run, and a function that changes the rows of its inputs."""
+    """Return a loaded run, and a function that changes the rows of its inputs."""
     with jdw.capture(keep_inputs=1, record=tmp_path / "run.jdw"):
         params = {"w": jnp.ones((4, 4)), "count": jnp.float32(0), "half": jnp.ones(3)}
         train_step(params, jax.random.key(0), jnp.ones((8, 4)), scale=2)

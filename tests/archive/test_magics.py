@@ -1,4 +1,4 @@
-"""`%jaxdebug save` and `%jaxdebug load`."""
+"""Test `%jaxdebug save` and `%jaxdebug load`."""
 
 from __future__ import annotations
 

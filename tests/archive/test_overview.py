@@ -1,4 +1,4 @@
-"""The overview of a run: what each number was over many executions, of events that nobody reads."""
+"""Test the overview of a run: the range of each number over many executions, for events that are not read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.archive.programs import batched, odd, sharded, trained
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Files of some events, whose overview has a row for three of them."""
+    """Make files of a few events each, with a row of the overview for three of them."""
     monkeypatch.setattr(writer, "_LONG", 1)
     monkeypatch.setattr(overview, "BLOCK", 3)
     monkeypatch.setattr(overview, "_AT_ONCE", 50)
@@ -45,7 +45,7 @@ def searched(x):
 
 @pytest.fixture(scope="module")
 def run():
-    """Loops of known and unknown length, gradients, lanes, devices, small vectors, NaN and infinities."""
+    """Return a run with loops of known and unknown length, gradients, lanes, devices, vectors, NaN and infinities."""
     with jdw.capture(watch="h", name="a", config={"lr": 1}) as run:
         for number in range(8):
             trained(jnp.full(32, 0.5 + number))
@@ -60,7 +60,7 @@ def run():
 
 
 def written(run, folder: Path) -> Path:
-    """The run in files of some events each."""
+    """Write the run to files of few events each."""
     files = begin(run, folder)
     for piece in run.store.kept():
         files.take([piece])
@@ -75,7 +75,7 @@ def written(run, folder: Path) -> Path:
 
 @pytest.mark.parametrize("missing", ["", "overview/part-*", "overview/part-000000000000-*", "overview/part-*2*"])
 def test_the_overview_says_of_each_number_what_its_events_say(run, tmp_path, missing):
-    """Also where it has to be made of the events."""
+    """Also if the overview must be computed from the events."""
     folder = written(run, tmp_path / "run.jdw")
     for file in folder.rglob(missing) if missing else ():
         file.unlink()
@@ -129,7 +129,7 @@ def test_plots_of_a_long_run_draw_events_that_are_not_loaded_as_mean_and_range(r
 
 @pytest.fixture
 def sweep(run, tmp_path, monkeypatch):
-    """Three long runs that differ in their learning rate."""
+    """Return three long runs with different learning rates."""
     monkeypatch.setattr(compare, "_LONG", 100)
     monkeypatch.setattr(compare, "_LONG_RUN", 1)
     first = written(run, tmp_path / "0.jdw")

@@ -1,4 +1,4 @@
-"""A run that several processes have written: each is there, and where they part is a finding."""
+"""Test a run that several processes have written: it has the events of all, and their first difference is a finding."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def other_step(x):
 
 
 def of_processes(folder, *programs: Callable[[], object]):
-    """A run in which each process runs one of these, written as `jax.distributed` has it."""
+    """Write a run in which each process runs one of these functions, as under `jax.distributed`."""
     for process, program in enumerate(programs):
         with jdw.capture(watch="y") as run:
             program()
@@ -143,7 +143,7 @@ def test_a_value_of_the_processes_own_is_no_replica_though_one_statistic_is_equa
 
 
 def evaluated(*kinds: str):
-    """A step, then an evaluation or what `kinds` says, in turn."""
+    """Return a program with a training step for each kind, followed by that kind of evaluation, if any."""
 
     def program():
         for number, kind in enumerate(kinds):
@@ -200,7 +200,7 @@ def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, mon
 
 
 def test_of_a_process_with_a_hole_nothing_is_said_of_replicas_and_what_is_missing_is_counted(tmp_path, monkeypatch):
-    """A file in the middle is gone: damaged, or removed because of `record_max_mb` before it was read."""
+    """A file in the middle is missing: it was damaged, or removed because of `record_max_mb` before it was read."""
     monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
     monkeypatch.setattr(recorder, "_PART_BYTES", 30_000)
     folder = tmp_path / "run.jdw"

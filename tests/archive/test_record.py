@@ -1,4 +1,4 @@
-"""A run that is written while it goes on: nothing that was written is lost, and nothing disturbs the program."""
+"""Test a run that is recorded while it runs: no written event is lost, and the program is not affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--break-on` looks at, of what is watched: each value once, by its own name, and as it was."""
+"""Test the values that `--break-on` checks: each watched value once, by its own name, as it was at that step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import jax_debug_widgets as jdw
 
 
 def hits(function: Any, *args: Any, **options: Any) -> int:
-    """How often a condition would have stopped a program that nobody looks at."""
+    """Return how often a condition would have stopped a program without a page."""
     with jdw.capture(**options) as run:
         jax.block_until_ready(function(*args))
         jax.effects_barrier()

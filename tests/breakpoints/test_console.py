@@ -1,4 +1,4 @@
-"""The console takes JAX's commands and Python, and the program can always go on."""
+"""Test the console, which accepts JAX's commands and Python, and from which the program can always continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a breakpoint costs is told, and where in its loop it stands."""
+"""Test the reported cost of a breakpoint, and its position in a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pause, stop and interrupt: the program ends where it is told to, and the process is well afterwards."""
+"""Test pause, stop and interrupt: the program ends where requested, and the process works afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = 100_000
 
 
 def looping(width):
-    """A long loop that prints; wide ones fire in XLA's own threads."""
+    """Return a long loop that prints; wide loops fire in XLA's own threads."""
 
     def step(i, x):
         jax.debug.print("{i}", i=i)
@@ -38,7 +38,7 @@ def looping(width):
 
 
 def stepping_on_all():
-    """A long loop on all devices with a collective in each step."""
+    """Return a long loop on all devices with a collective in each step."""
 
     @jax.jit
     @functools.partial(jax.shard_map, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
@@ -55,7 +55,7 @@ def stepping_on_all():
 
 
 def silent():
-    """A long loop that says nothing: it is watched only."""
+    """Return a long loop without prints that is only watched."""
 
     def step(_, x):
         new = jnp.tanh(x @ x * jnp.float32(0.01)) + x * jnp.float32(0.1)
@@ -65,7 +65,7 @@ def silent():
 
 
 def silent_on_all():
-    """The same on all devices, with a collective in each step."""
+    """Return the same on all devices, with a collective in each step."""
 
     @jax.jit
     @functools.partial(jax.shard_map, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
@@ -84,7 +84,7 @@ PROGRAMS = {"narrow": lambda: looping(4), "wide": lambda: looping(300), "collect
 
 
 def is_well():
-    """JAX computes, and its barrier does not raise."""
+    """Assert that JAX computes, that its barrier does not raise, and that a capture works; return True."""
     jax.effects_barrier()
     assert float(jax.jit(lambda x: x * 2)(jnp.float32(2))) == 4
     with jdw.capture() as run:
@@ -96,12 +96,12 @@ def is_well():
 
 
 def when_it_runs(run):
-    """Wait until events come."""
+    """Wait until events arrive."""
     until(lambda: len(run.events))
 
 
 def ended_by(user, page, program, *args: Any, has_panel=True, **options: Any):
-    """Run `program(*args)` under a capture while `user()` acts in a thread; what was raised."""
+    """Run `program(*args)` in a capture while `user()` acts in a thread; return the exception."""
     thread = threading.Thread(target=user)
 
     def run():

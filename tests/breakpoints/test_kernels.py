@@ -1,4 +1,4 @@
-"""A busy kernel is reached, whatever its version: stop, evaluate, go on, end, interrupt, come back after a reload."""
+"""Test requests to a busy kernel of each version: stop, evaluate, continue, end, interrupt, reload the page."""
 
 from __future__ import annotations
 
@@ -202,5 +202,5 @@ def test_jaxs_prompt_opens_by_choice_where_no_panel_answers(kernel, x):
 
 
 def _last(kernel) -> int:
-    """The number of the last stop that was there."""
+    """Return the number of the last stop."""
     return max((one["id"] for one in kernel.stops()), default=0)

@@ -1,4 +1,4 @@
-"""At a stop by `--break-on` all that is known of this step is there: values, gradients, callers."""
+"""Test that a stop by `--break-on` shows all known values of its step: values, gradients, callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakpoints that are set beside a line of code."""
+"""Test breakpoints that are set beside a line of code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program run equation by equation: over, into, out, to a line, with values by their names in the source."""
+"""Test stepping through a program equation by equation, with values by their names in the source."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def scaled(a, b):
 
 
 def variables_at(function, args, primitive):
-    """The variables of each frame at the last equation of this primitive, by the function's name."""
+    """Return the variables of each frame at the last equation of this primitive, by the name of the function."""
     stepper, found = Stepper(current_session().debugger), []
 
     def ask(standing):
@@ -206,7 +206,7 @@ def two_layers(x, w):
 
 
 def calls_at_each(function, args, *, into=False):
-    """Of each equation that is stood at the calls it is in: (function, variables), innermost first."""
+    """Return for each equation the calls it is in, as (function, variables), innermost first."""
     found = []
 
     class Debugger:

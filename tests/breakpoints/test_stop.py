@@ -1,4 +1,4 @@
-"""A program stops at its breakpoints, is looked at, changed and let go on."""
+"""Test that a program stops at its breakpoints, and can be inspected, changed and continued."""
 
 from __future__ import annotations
 

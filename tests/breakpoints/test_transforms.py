@@ -1,4 +1,4 @@
-"""A breakpoint under each transformation: where it stops, what it gives back, what it leaves as it was."""
+"""Test a breakpoint under each transformation: where it stops, and that results are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody is there: the program never hangs, and what was skipped is said."""
+"""Test breakpoints without a user: the program never hangs, and says which breakpoints it skipped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def three(x):
 
 @pytest.fixture
 def nobody(page, monkeypatch):
-    """A panel that no page shows."""
+    """Return a panel that no page shows."""
     monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
     monkeypatch.setattr(page.session.debugger.observers, "_in_vain", False)
     monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)

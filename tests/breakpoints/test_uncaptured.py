@@ -1,4 +1,4 @@
-"""`jax.debug.breakpoint()` in programs that no capture has compiled, while the extension is loaded in a kernel."""
+"""Test `jax.debug.breakpoint()` in programs without a capture, while the extension is loaded in a kernel."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def step(x):
 
 
 class Kernel:
-    """Asks its user, and has no way past a busy main thread."""
+    """A kernel with stdin, whose busy main thread cannot be bypassed."""
 
     _allow_stdin = True
 
 
 @pytest.fixture
 def notebook(page):
-    """A shell that a kernel runs, with the extension loaded and a page that shows its panels."""
+    """Return a shell in a kernel, with the extension loaded and a page that shows its panels."""
     before = tables()
     with shell(extension=False) as one:
         one.ip.kernel = Kernel()
@@ -51,7 +51,7 @@ def notebook(page):
 
 
 class User(Script):
-    """Acts at the stops of the run that begins meanwhile."""
+    """A user who acts at the stops of the run that begins meanwhile."""
 
     def __init__(self, page, act) -> None:
         def at_stops(page):

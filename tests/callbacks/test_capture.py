@@ -1,4 +1,4 @@
-"""Under a capture a host function is called as without one, and every call is an event."""
+"""Test that a capture calls host functions as JAX does without one, and that every call is an event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.tapped import tapped
 
 
 def outcome(program):
-    """What a program gives, or the type and message of what it raises."""
+    """Return the result of a program, or type and message of its exception."""
     try:
         result = jax.block_until_ready(program())
         jax.effects_barrier()
@@ -182,7 +182,7 @@ def test_a_muted_site_has_no_events_and_its_calls_are_told_of():
 
 
 def repeated(host):
-    """Calls that XLA could merge, hoist out of a loop, or remove."""
+    """Return a program with calls that XLA could merge, hoist out of a loop, or remove."""
 
     def f(x):
         def step(carry, _):
@@ -216,7 +216,7 @@ def test_the_compiled_program_is_that_of_plain_jax(body, loop):
 @pytest.mark.parametrize("values", [(2.0, 2.0), (0.0, 2.0, 0.0, 2.0)], ids=["at once", "later"])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit", "grad"])
 def test_an_error_of_a_host_function_has_a_type_that_jax_raises(wrap, values):
-    """JAX's C++ dispatches what has been called well before, and raises another type than its Python does in a first call."""
+    """JAX's C++ dispatches later calls, and raises another type than Python does in a first call."""
 
     def load(x):
         if x > 1:

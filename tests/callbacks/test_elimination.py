@@ -1,4 +1,4 @@
-"""Callbacks that JAX removes from a program, because nothing uses their result."""
+"""Test callbacks that JAX removes from a program because nothing uses their result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The callbacks of a program before it runs: `jdw.callbacks(f, x)` and `%jaxdebug callbacks f(x)`."""
+"""Test the list of callbacks of a program before it runs: `jdw.callbacks(f, x)` and `%jaxdebug callbacks f(x)`."""
 
 from __future__ import annotations
 

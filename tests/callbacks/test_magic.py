@@ -1,4 +1,4 @@
-"""`%jaxdebug callbacks f(x)` and `%jaxdebug status`, typed into a shell."""
+"""Test `%jaxdebug callbacks f(x)` and `%jaxdebug status` in a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each call of a host function: result, time, thread, exception with its own traceback."""
+"""Test what is recorded of each call of a host function: result, time, thread, exception with its own traceback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.devices import cpu_pmap
 
 
 class OwnError(Exception):
-    """Raised by a user's host function."""
+    """An exception of a user's host function."""
 
 
 def check(x):
@@ -251,7 +251,7 @@ def test_summaries_are_a_table_in_text_and_html():
 
 
 def returns_one_buffer(shape):
-    """A function that fills the same array each time, and one that shows a part of it that cannot be written."""
+    """Return a function that fills the same array each time, and one that returns a read-only view of it."""
     filled = np.zeros(shape, np.float32)
 
     def host(x):

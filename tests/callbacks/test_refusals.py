@@ -1,4 +1,4 @@
-"""JAX's own errors about callbacks, unchanged, and a finding that says which call, why, and what to write instead."""
+"""Test that JAX's errors about callbacks are unchanged, and that a finding has the call, the cause and a correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of what each kind of callback survives, against JAX itself."""
+"""Test the table of what each kind of callback survives, against JAX itself."""
 
 from __future__ import annotations
 

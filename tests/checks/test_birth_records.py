@@ -1,4 +1,4 @@
-"""The record of a birth is the same, whether Numba or XLA computes it."""
+"""Test that the record of the first NaN or infinity is the same from Numba and from XLA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where NaNs and infinities are born: the first operation of finite numbers whose result is none."""
+"""Test where NaN and infinities arise: at the first operation with finite operands whose result is not finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity is born, under each transformation: the line, the operands, the element."""
+"""Test where NaN and infinities arise under each transformation: line, operands and element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Casts to integers that numbers do not fit, and `nanargmin` of NaNs alone."""
+"""Test casts to integers that cannot represent the numbers, and `nanargmin` of NaNs alone."""
 
 from __future__ import annotations
 

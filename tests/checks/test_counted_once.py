@@ -1,4 +1,4 @@
-"""What a derivative computes again is counted once: as the forward pass did it."""
+"""Test that a fault which a derivative computes again is counted once, as in the forward pass."""
 
 from __future__ import annotations
 

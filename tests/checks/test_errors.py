@@ -1,4 +1,4 @@
-"""Exceptions of JAX's are explained at the user's line, in a capture and below the traceback."""
+"""Test that exceptions of JAX are explained at the user's line, in a capture and below the traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ERRORS = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, Overf
 
 @pytest.fixture
 def lenient():
-    """What people have: the tests' strict promotion would raise before the sharp bit does."""
+    """Use users' settings: the tests' strict promotion would raise before the explained error."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
 

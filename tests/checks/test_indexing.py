@@ -1,4 +1,4 @@
-"""Indices out of bounds where nothing is jitted: what NumPy refuses is told, and nothing else."""
+"""Test indices out of bounds outside of jit: an index that NumPy refuses has a finding, and no other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_index_that_numpy_refuses_has_a_finding_and_the_result_is_jaxs(index)
 
 
 def _numbers(refused: str) -> list[str]:
-    """The words of "index 4 is out of bounds for axis 2 with size 4" that are numbers."""
+    """Return the words of "index 4 is out of bounds for axis 2 with size 4" that are numbers."""
     return [word for word in refused.split() if word.strip("-").isdigit()]
 
 

@@ -1,4 +1,4 @@
-"""Keys that two calls use, jitted or not; and what is meant."""
+"""Test keys that two calls use, jitted or not, and intended reuse."""
 
 from __future__ import annotations
 

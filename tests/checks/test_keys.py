@@ -1,4 +1,4 @@
-"""PRNG keys that a program uses more than once, typed and not."""
+"""Test PRNG keys, typed and legacy, that a program uses more than once."""
 
 from __future__ import annotations
 
@@ -505,7 +505,7 @@ def drawn_before_the_lanes(k):
 
 
 def parameters_that_the_lanes_share(k):
-    """As `hk.transform(...).init` of a layer in a `vmap`: the program returns the parameters once."""
+    """Return parameters once for all lanes, as `hk.transform(...).init` of a layer in a `vmap` does."""
     made = []
 
     def layer(x):

@@ -1,4 +1,4 @@
-"""Tracers that are held after their trace: by which name, and which line has made them."""
+"""Test tracers that are held after their trace: the name that holds each, and the line that made it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = leak_programs.__file__
 
 @pytest.fixture
 def programs():
-    """The programs, executed anew: their names hold nothing yet, and are not among what `own_heap` hides."""
+    """Return the programs, executed anew, so that their names hold nothing and `own_heap` hides none of them."""
     spec = importlib.util.spec_from_file_location("leak_programs_anew", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""What a choice leaves out is no finding, also where a loop, a branch or a function has computed it; what it takes is one."""
+"""Test that a fault in a value which no choice takes has no finding, also through loops, branches and functions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_only_a_faulty_read_that_some_lane_takes_has_a_finding(choose, compute):
 
 
 def test_a_loop_that_some_lanes_leave_out_is_silent():
-    """Which lane has found what is not known outside of the loop."""
+    """Outside of the loop it is not known which lane has the fault."""
     with jdw.capture(check="oob") as run:
         jax.jit(lambda i: jax.vmap(lambda k: lax.cond(k < 5, a_scan, lambda _k: 0.0, k))(jnp.array([1, i])))(12)
     assert run.findings == []
@@ -125,7 +125,7 @@ def test_a_nan_and_a_cast_in_a_loop_that_is_left_out():
 
 
 def test_a_faulty_carry_that_other_carries_read_has_a_finding():
-    """The total that is returned is made of a carried value that is not."""
+    """The returned total is computed from a carry that is not returned."""
 
     def walk(i):
         def step(state, _):
@@ -191,7 +191,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("kind", [*LEFT_OUT, *(f"not {kind}" for kind in COUNTS)])
 def test_a_faulty_read_that_another_condition_rules_out_has_no_finding(kind):
-    """`(i < n) & (x[i] > 0)` reads a wrong element where it does not matter."""
+    """For example, `(i < n) & (x[i] > 0)` reads a wrong element only if it does not matter."""
     is_told = kind.startswith("not ")
     program = (COUNTS if is_told else LEFT_OUT)[kind.removeprefix("not ")]
     with jdw.capture(check="oob,nonfinite") as run:

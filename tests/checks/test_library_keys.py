@@ -1,4 +1,4 @@
-"""What a library does with a key by itself is no finding; what the user does with a library's functions is one."""
+"""Test that a library's own use of a key has no finding, and that the user's use of a library may have one."""
 
 from __future__ import annotations
 

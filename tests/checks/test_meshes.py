@@ -1,4 +1,4 @@
-"""What the checks find in a `shard_map`: the device that has found it, and the results as without the checks."""
+"""Test the checks in a `shard_map`: a finding names the device, and results are those without checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that were put into whole programs and were missed, or told wrongly: each at its line, with its names and numbers."""
+"""Test faults in whole programs that the checks once missed or described wrongly: line, names and numbers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def of_lanes(a):
 
 @pytest.mark.parametrize("function", [of_columns, in_a_loop, of_lanes])
 def test_the_derivative_of_a_logsumexp_of_nothing_is_found(function):
-    """Its NaN goes to two choices, one for each sign of the sum."""
+    """The NaN goes to two choices, one for each sign of the sum."""
     (finding,) = found("nonfinite", jax.jit(jax.grad(function)), jnp.ones(2))
     assert "the derivative of `logsumexp(" in finding.headline and "div(0, 0) = NaN" in finding.why
     assert "-1e30" in finding.advice
@@ -272,7 +272,7 @@ def test_a_tracer_that_a_library_makes_is_a_leak_at_the_users_line():
 
 
 def test_a_stale_read_of_self_names_only_the_attribute_that_is_read():
-    """A function that an inner one closes over is not read, and a function that is kept as an attribute is no method."""
+    """A function in the closure is not read, and a function that is kept as an attribute is no method."""
     findings = found("stale", Model().changes_a_setting)
     assert findings and {one.headline for one in findings} == {
         "cached value 0.1 was used although `self.lr` is now 0.05"

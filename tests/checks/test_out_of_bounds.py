@@ -1,4 +1,4 @@
-"""Indices that are out of bounds while a program runs: found at their line, without a callback or a changed result."""
+"""Test indices out of bounds in a running program: a finding at their line, without callbacks or changed results."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def as_rows(monkeypatch):
-    """Have loops carry records as rows, as they do on a GPU and where they have many, or check before the loop."""
+    """Make loops carry records as rows, as on a GPU or with many records, or check before the loop."""
     monkeypatch.setattr(carried_records, "_FEW", 0)
 
 
@@ -385,7 +385,7 @@ def test_a_wrong_element_that_is_stored_at_another_index_has_a_finding():
 
 
 def test_a_checkpointed_loop_of_equinox_is_silent():
-    """It writes its checkpoints on a condition, as the gradient of each `diffrax.diffeqsolve` does."""
+    """The loop writes its checkpoints under a condition, as the gradient of each `diffrax.diffeqsolve` does."""
 
     def twelve(y):
         carry = jnp.array(0), y

@@ -1,4 +1,4 @@
-"""What an explanation says to write is pasted over the faulty statement: the program then gives what Python or NumPy gives."""
+"""Test proposed fixes: pasted over the faulty statement, they compute what Python or NumPy computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jax_debug_widgets.checks.statement import place_at
 
 @dataclass(frozen=True)
 class Program:
-    """A program that raises, and what `out` is in it once the explanation is pasted."""
+    """A program that raises, and the value of `out` after the fix is pasted."""
 
     source: str
     out: Any

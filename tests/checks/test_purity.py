@@ -1,5 +1,5 @@
 # ruff: noqa: NPY002, S311 - what the user draws so is told of.
-"""What functions do while they are traced, and what they read that has changed since: at the line, and once."""
+"""Test side effects during tracing, and values that have changed since a trace read them: one finding at the line."""
 
 from __future__ import annotations
 

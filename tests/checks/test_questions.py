@@ -1,4 +1,4 @@
-"""Questions that people have asked about JAX in public are answered at the user's line."""
+"""Test that public questions about JAX are answered at the user's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that JAX traces again and again: how often, and what changed."""
+"""Test findings about functions that JAX traces repeatedly: how often, and what changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jax_debug_widgets.session.earlier_traces import EarlierTraces
 
 @pytest.fixture
 def retraces():
-    """The findings about retraces of a program that is captured, each once more if it is captured again."""
+    """Return a function that runs a program in a capture, and returns the findings about retraces."""
 
     def found(program):
         with jdw.capture() as run:
@@ -87,7 +87,7 @@ def new_static_values():
 
 
 class Config:
-    """Without `__eq__`: each is another one."""
+    """An object without `__eq__`: all instances differ."""
 
 
 def new_objects():
@@ -349,7 +349,7 @@ jax.tree_util.register_dataclass(State, ["w"], ["apply", "layers"])
 
 
 class Opaque:
-    """A pytree node whose static part nobody but its class knows."""
+    """A pytree node whose static part only its class can read."""
 
     def __init__(self, w: jax.Array, width: int) -> None:
         self.w, self.width = w, width

@@ -1,4 +1,4 @@
-"""What a rewrite gives is what NumPy, or Python on numbers, gives: each is run."""
+"""Test that each rewrite, when it runs, gives what NumPy or Python gives."""
 
 from __future__ import annotations
 

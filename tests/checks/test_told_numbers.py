@@ -1,4 +1,4 @@
-"""The number that a check tells is the element's own: of each type, in small and large arrays."""
+"""Test that the number in a finding is that of the element, for each dtype and for small and large arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""64-bit numbers that become 32-bit ones: at the user's line, with what is lost."""
+"""Test 64-bit numbers that become 32-bit ones: a finding at the user's line says what is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loss(params, x):
 
 
 class Scaled:
-    """Its method is jitted as it is bound, and through the libraries' `jit`."""
+    """A class whose method is jitted as a bound method, and through the `jit` of libraries."""
 
     def __init__(self, by: float) -> None:
         self.by = by

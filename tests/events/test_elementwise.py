@@ -1,4 +1,4 @@
-"""Conditions over arrays are what Python says of each element."""
+"""Test that conditions over arrays equal Python's answer for each element."""
 
 from __future__ import annotations
 

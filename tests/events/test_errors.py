@@ -1,4 +1,4 @@
-"""Exceptions as people read them in a line."""
+"""Test exceptions as single lines for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command for a machine with a GPU, where there is none: what becomes of tests is in the report."""
+"""Test the command for a machine with a GPU, without a GPU: its report has the outcomes of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CUDA source is compiled for GPUs without one."""
+"""Test that the CUDA source compiles for GPUs, on a machine without one."""
 
 from __future__ import annotations
 

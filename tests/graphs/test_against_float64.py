@@ -1,4 +1,4 @@
-"""`jdw.compare(f, x, against="float64")`: which line of a program loses digits."""
+"""Test `jdw.compare(f, x, against="float64")`: it names the line of a program that loses digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jdw.compare(f, x, against="op-by-op")`: which line the compiler computes otherwise, and by what."""
+"""Test `jdw.compare(f, x, against="op-by-op")`: it names the line that the compiler computes differently, and why."""
 
 from __future__ import annotations
 

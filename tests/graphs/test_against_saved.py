@@ -1,4 +1,4 @@
-"""`jdw.compare` with the values of an earlier run, and with those of a CPU."""
+"""Test `jdw.compare` with the values of an earlier run, and with those of a CPU."""
 
 from __future__ import annotations
 

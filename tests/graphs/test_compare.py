@@ -1,4 +1,4 @@
-"""`jdw.compare`: two functions that run on the same arguments, and where they part first."""
+"""Test `jdw.compare`: two functions on the same arguments, and their first difference."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def nested(rate):
 
 
 def less(step):
-    """1.0, and from that step on a little less."""
+    """Return 1.0 before that step, and a little less from that step on."""
     return lambda at: jnp.where(at < step, 1.0, 0.9)
 
 

@@ -1,4 +1,4 @@
-"""`jdw.diff`: two programs compared equation by equation."""
+"""Test `jdw.diff`: two programs compared equation by equation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jdw.diff`: what corresponds where code was moved, repeated or edited, in loops and outside."""
+"""Test how `jdw.diff` matches code that was moved, repeated or edited, inside and outside of loops."""
 
 from __future__ import annotations
 

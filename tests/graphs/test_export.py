@@ -1,4 +1,4 @@
-"""`jdw.to_folder`: a function as a package of Python files, which computes the same to the bit."""
+"""Test `jdw.to_folder`: a function as a package of Python files that computes the same bits."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def scanned(w, xs):
 
 
 def mixed(w, x):
-    """The gradient of a cast gives its sharding, which is over no devices."""
+    """The gradient of a cast has the sharding of the cast, which is over no devices."""
     hidden = jnp.dot(x.astype(jnp.bfloat16), w.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
     return jnp.mean(jax.nn.relu(hidden).astype(jnp.float16).astype(jnp.float32))
 
@@ -100,7 +100,7 @@ def recomputed(w, x):
 
 
 def named_as_parameters(xs, carry, state):
-    """Loops read, and take apart, what is called as the parameters of an exported loop."""
+    """The names that the loops read and unpack are those of the parameters of an exported loop."""
 
     def fit(i, both):
         weight, loss = both
@@ -121,7 +121,7 @@ def named_as_parameters(xs, carry, state):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class State:
-    """A pytree of a class."""
+    """A class that is a pytree."""
 
     scale: jax.Array
     about: dict
@@ -435,7 +435,7 @@ def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class Outcome:
-    """A pytree of a class that no argument has."""
+    """A pytree class that no argument has."""
 
     mean: jax.Array
     about: dict

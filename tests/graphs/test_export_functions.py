@@ -1,4 +1,4 @@
-"""G4: what JAX traces of its functions is written, equal to the bit: pooling, searching, solving, reductions, rules."""
+"""G4: test that exports of JAX's own functions are equal to the bit: pooling, searching, solving, reductions, rules."""
 
 from __future__ import annotations
 

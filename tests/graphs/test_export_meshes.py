@@ -1,4 +1,4 @@
-"""G4: programs over a mesh of devices are written with their exchanges, gradients and shardings, equal to the bit."""
+"""G4: test that exports over a mesh of devices are equal to the bit, with exchanges, gradients and shardings."""
 
 from __future__ import annotations
 

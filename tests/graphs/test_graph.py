@@ -1,4 +1,4 @@
-"""`jdw.graph`: a program as nested boxes, what goes between them, and the ways from one value to others."""
+"""Test `jdw.graph`: a program as nested boxes, the values between them, and paths from one value to others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def titles(boxes):
 
 
 def box_of(graph, title):
-    """The first box that is called so."""
+    """Return the first box with this title."""
     return next(box for box in graph.boxes.all if box.title == title)
 
 
@@ -59,7 +59,7 @@ def numbers_of(graph, primitive, role="forward"):
 
 
 def drawn(html):
-    """The picture in it, as SVG."""
+    """Return the picture in it, as SVG."""
     return base64.b64decode(html.partition("base64,")[2].partition('"')[0]).decode()
 
 
@@ -276,7 +276,7 @@ def lost(x):
 
 
 def says(found, colour):
-    """What the boxes of a program say in a colour."""
+    """Return tone and text of each closed box of a program in a colouring, by its title."""
     scene = scene_data(found, {"colour": colour, "opened": [box.number for box in found.boxes.all]})
     return {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
 

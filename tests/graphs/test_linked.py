@@ -1,4 +1,4 @@
-"""`jdw.linked`: source, jaxpr, StableHLO and optimised HLO, linked by names that every equation is given."""
+"""Test `jdw.linked`: source, jaxpr, StableHLO and optimised HLO, linked by a name for each equation."""
 
 from __future__ import annotations
 

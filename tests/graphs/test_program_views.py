@@ -1,4 +1,4 @@
-"""What a page is answered of a program: its boxes, lines of source, tables; what is gone, and what cannot be shown."""
+"""Test the answers to a page about a program: boxes, source lines and tables, or why they are not available."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def g(x):
 
 
 def asked(views, of, what, **more: Any):
-    """The answer, which travels as JSON."""
+    """Return the answer, after a round trip through JSON."""
     return json.loads(json.dumps(views.answer({"what": what, "key": views.add(of), **more})))
 
 

@@ -1,4 +1,4 @@
-"""`jdw.table`: the equations of a program with their names, types, times, flops and bytes."""
+"""Test `jdw.table`: the equations of a program with their names, types, times, flops and bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def loss(p, x):
 
 
 def one(table, primitive, role=None):
-    """The only equation of this primitive."""
+    """Return the only equation of this primitive."""
     found = [row for row in table if row.primitive == primitive and role in (None, row.role)]
     assert len(found) == 1, table
     return found[0]

@@ -1,4 +1,4 @@
-"""`jdw.traces`: a function traced twice, and what makes its programs differ."""
+"""Test `jdw.traces`: a function is traced twice, and the causes of differences are named."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Names:
 
 
 def of_an_object(names):
-    """A function that is not to be imported: it closes over an object, and calls one that is jitted."""
+    """Return a function that cannot be imported: it closes over an object, and calls a jitted function."""
 
     def summed(p):
         total = 0.0
@@ -114,7 +114,7 @@ def test_arguments_that_cannot_be_sent_to_another_process_are_refused_by_name(ou
 
 
 class Counted:
-    """A function with a count of its calls."""
+    """A function that counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0

@@ -1,4 +1,4 @@
-"""Loading and unloading the extension leaves the shell and JAX as they were found."""
+"""Test that loading and unloading the extension leaves the shell and JAX as they were."""
 
 from __future__ import annotations
 

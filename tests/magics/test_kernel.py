@@ -1,4 +1,4 @@
-"""In a real ipykernel, without a browser: panels as HTML and text, the same cells, nothing hangs."""
+"""Test cells in a real ipykernel without a browser: panels as HTML and text, unchanged results, no hang."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def outputs():
-    """What each cell left in the executed notebook."""
+    """Return the outputs of each cell of the executed notebook."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS.values()])
     NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
     return dict(zip(CELLS, (cell.outputs for cell in notebook.cells), strict=True))

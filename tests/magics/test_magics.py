@@ -1,4 +1,4 @@
-"""`%jaxdebug` and its commands and options, and what `%%jaxdebug` does beside other magics."""
+"""Test `%jaxdebug` with its commands and options, and `%%jaxdebug` together with other magics."""
 
 from __future__ import annotations
 
@@ -548,7 +548,7 @@ def test_a_cell_sets_the_name_and_the_configuration_of_its_run(ours):
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("captured", ["%%jaxdebug\n{}", "def cell():\n    {}\n%jaxdebug cell()", "{}"])
 def test_a_cell_whose_interrupt_python_has_dropped_fails_at_its_end(ours, captured):
-    """In a callback of the garbage collector's: JAX has one. The cells behind it must not run."""
+    """Python drops an exception in a callback of the garbage collector; JAX has such a callback."""
     ours.run(
         "import gc, os, signal\ndef interrupt(*_):\n    gc.callbacks.remove(interrupt)\n    os.kill(os.getpid(), signal.SIGINT)"
     )

@@ -1,4 +1,4 @@
-"""Under `%%jaxdebug` a cell does what it does without."""
+"""Test that a cell does under `%%jaxdebug` what it does without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAGIC = "%%jaxdebug --echo\n"
 
 @pytest.fixture(scope="module")
 def twins():
-    """Two shells, one of them with the extension."""
+    """Return two shells, the second one with the extension."""
     with shell(extension=False) as plain, shell() as ours:
         yield plain, ours
 
@@ -33,7 +33,10 @@ def _no_log_of_jax():
 
 
 def both(twins: tuple[Shell, Shell], cell: str, **options: object):
-    """What a cell does without the magic and with it; a comment stands for it, so that lines have the same numbers."""
+    """Run a cell without the magic and with it.
+
+    Without it a comment takes the line of the magic, so that line numbers agree.
+    """
     seen = []
     for one, first in zip(twins, (MAGIC if cell.startswith("%%") else "# " + MAGIC, MAGIC), strict=True):
         if one is twins[0] and cell.startswith("%%"):
@@ -70,7 +73,7 @@ def test_a_syntax_error_is_shown_as_in_a_plain_cell(twins, cell):
 
 
 def without_explanation(text: str) -> str:
-    """A traceback without what is told below it of an error of JAX's: `In [2]:4: Python needs the value of …`."""
+    """Remove from a traceback our explanation of an error of JAX: `In [2]:4: Python needs the value of …`."""
     return re.sub(
         r"\n(?:\x1b\[[\d;]*m)*In \[\d+\]:\d+: .*?\n *= (?:write|note): [^\n]*(?:\n {4,}[^\n]*)*",
         "",
@@ -99,7 +102,7 @@ def test_the_summary_comes_before_the_traceback(twins):
 
 
 def test_prints_of_the_cell_and_of_jax_are_in_order(twins):
-    """The cell's own prints and JAX's, as they come."""
+    """The cell's own prints and those of JAX are in the order in which they were made."""
     _, (ours, _, _) = both(twins, "print('a')\nf(1.)\nprint('b')\nf(2.);")
     assert ours.stdout == "a\nx 1.0\nb\nx 2.0\n"
 

@@ -1,4 +1,4 @@
-"""`run.show`: one array as a matplotlib picture."""
+"""Test `run.show`: one array as a matplotlib picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histograms over the steps of a real program, as a ridge and as a heat map."""
+"""Test histograms over the steps of a real program, as a ridge plot and as a heat map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_window():
 
 @pytest.fixture(scope="module")
 def run():
-    """A random walk of 500 particles, whose spread grows; one of them is lost at the end."""
+    """Return a run of a random walk of 500 particles, whose spread grows; one of them becomes NaN at the end."""
 
     @jax.jit
     def walk(key):

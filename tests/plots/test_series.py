@@ -1,4 +1,4 @@
-"""Series as lines, bands and marks; the figures are drawn to the last pixel."""
+"""Test series as lines, bands and marks, by the elements of the figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = np.arange(5)
 
 
 def series(name, x, values, strands=None):
-    """Of one lane, or of those of `strands`."""
+    """Return a series with one lane, or with the lanes of `strands`."""
     strands = np.zeros(len(x), int) if strands is None else strands
     return Series(name, np.asarray(x, float), values, strands, [f"lane {n}" for n in range(strands.max(initial=0) + 1)])
 

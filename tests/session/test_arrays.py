@@ -1,4 +1,4 @@
-"""What the browser is sent of one array: a slice, its statistics, its histogram."""
+"""Test what the browser receives of one array: a slice, its statistics, its histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effects barrier: waiting for what was dispatched, giving up, and where late events land."""
+"""Test the effects barrier: waiting for dispatched calls, its timeout, and the run that late events belong to."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_an_interrupt_ends_the_wait_and_nothing_else(ours, slow):
 
 
 def test_an_interrupt_just_before_the_wait_ends_it_as_well(ours, slow, monkeypatch):
-    """The run already says that it waits."""
+    """The state of the run is already that of waiting."""
     returned = Run.returned
 
     def interrupted(run, error):

@@ -1,4 +1,4 @@
-"""Calls of one program of which XLA does not say which one fires come one after the other."""
+"""Test that calls of one program run one after the other if XLA does not tell which of them fires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line that is called from several places has a site, a series and a name for each."""
+"""Test that a line which is called from several places has a site, a series and a name for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of calls: which programs a cell ran, and the life each went through."""
+"""Test the table of calls: the programs that a cell ran, and their stages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls_of(shell, cell, *, error="None"):
 
 
 def fresh(printing=True):
-    """A jitted function that nothing has compiled yet."""
+    """Return a jitted function that is not compiled yet."""
 
     def f(x):
         if printing:
@@ -86,7 +86,7 @@ def test_a_first_call_was_traced_lowered_and_compiled(ours):
 
 
 def test_a_call_whose_outputs_are_there_is_over_at_once(ours, monkeypatch):
-    """The summary of a cell must not depend on how soon another thread is told."""
+    """The summary of a cell must not depend on when another thread notices the end."""
     monkeypatch.setattr(Waiter, "when_ready", lambda *_: pytest.fail("another thread is to wait for it"))
     ours.ip.push({"h": fresh(printing=False)})
     (call,) = calls_of(ours, "h(1.)")
@@ -346,7 +346,7 @@ def log():
 
 @pytest.mark.parametrize(("halted", "state"), [("interrupted", "interrupted"), (None, "failed")])
 def test_an_interrupt_that_xla_tells_of_is_one_where_the_user_has_interrupted(halted, state):
-    """On a GPU the program has been dispatched long since when a callback of it is interrupted."""
+    """On a GPU the dispatch is over long before a callback of the program is interrupted."""
     log = CallLog(0, Waiter(), Backlog(), Policy(halted=halted))
     told = jax.errors.JaxRuntimeError("INTERNAL: Traceback (most recent call last):\n  File ...\nKeyboardInterrupt")
     log.executing("jit(f)", False, ())(Execution(finished=True, error=told))
@@ -473,7 +473,7 @@ def test_a_program_that_its_own_host_function_calls_has_its_own_events():
 
 
 def test_a_collection_in_the_middle_of_a_call_knows_the_call(monkeypatch):
-    """As when another thread collects: the pump, or what records the run."""
+    """Another thread may collect events: the pump, or the thread that records the run."""
     add = Backlog.add
 
     def add_and_collect(self, handed):

@@ -1,4 +1,4 @@
-"""Runs as rows of a table, called something, and laid over each other."""
+"""Test the comparison of runs: rows of a table, names and configurations, charts."""
 
 from __future__ import annotations
 

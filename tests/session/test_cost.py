@@ -1,4 +1,4 @@
-"""What a print costs its program: `jdw.cost(f, x)` and `%jaxdebug cost f(x)`."""
+"""Test the cost of a print in its program: `jdw.cost(f, x)` and `%jaxdebug cost f(x)`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_partitioned_print_fires_on_each_device_with_its_part():
 
 
 def train(weights, images, labels):
-    """Softmax regression on scikit-learn's digits; says three things, one of them large."""
+    """Run softmax regression on scikit-learn's digits with three prints, one of them of a large array."""
 
     def loss_of(w):
         logits = images @ w
@@ -203,7 +203,7 @@ def several(x):
 
 @pytest.fixture(scope="module")
 def cost_of_several():
-    """It compiles the program once without each of its calls."""
+    """Return the cost of a program with several calls, which is compiled once without each of them."""
     return jdw.cost(several, jnp.ones(32))
 
 

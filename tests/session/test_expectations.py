@@ -1,4 +1,4 @@
-"""What a run tells of its own accord: sites that fired less often than their program says, or show a tracer."""
+"""Test a run's own findings: sites that fired less often than their program says, or that show a tracer."""
 
 from __future__ import annotations
 

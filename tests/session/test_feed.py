@@ -1,4 +1,4 @@
-"""What the browser is told: after any loss it can be brought to the state that the run has."""
+"""Test what the browser receives: after any loss it can reach the state of the run again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(run, **request: object):
 
 
 def assert_same(browser: Browser, run):
-    """The browser has everything of the run that is kept."""
+    """Assert that the browser has all kept events of the run."""
     kept = list(run.events)
     assert browser.next == run.dropped + len(kept)
     sizes = {event.seq: event.tap.lanes for event in kept}

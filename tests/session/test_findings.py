@@ -1,4 +1,4 @@
-"""The findings of a run as text and as a frame."""
+"""Test the findings of a run as text and as a frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a call ran is told as it was measured, or not at all."""
+"""Test that the running time of a call is a measured one, or missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ MS = 1_000_000
 
 
 def run_of(*calls: tuple[int, int, str], functions: str = "") -> list[tuple[float, int] | None]:
-    """Milliseconds of calls that were dispatched and over at these, as they are told once all are over; and of how many."""
+    """Return the running time of each call.
+
+    Args:
+      calls: when each call was dispatched and was over, in milliseconds, and how its end was seen.
+      functions: a letter for the function of each call.
+
+    Returns:
+      For each call its time in milliseconds and the number of calls of which it is the mean; None if it is not known.
+    """
     flights, records = CallSequences(), []
     for number, (dispatched, over, seen) in enumerate(calls):
         record = CallRecord("f", functions[number : number + 1], "library", dispatched * MS, "main", 1)

@@ -1,4 +1,4 @@
-"""Events are given to the calls that they are of, also where several are in flight and their ends are noted late."""
+"""Test that events are assigned to their calls, also with several calls in flight whose ends are noted late."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def share_of(tap, times, threads=None):
 
 
 def attributed(in_flight, **times: Any):
-    """Tap, times at which it fires, and idents of the threads in which it does -> for each tap the calls of its firings."""
+    """Return the call of each firing by tap, given the times at which each tap fires and the idents of the threads."""
     shares = [share_of(*each) for each in times.values()]
     batch = FiringBatch.of(shares)
     calls = in_flight.attribute(batch.times_ns, batch)
@@ -155,7 +155,7 @@ def test_an_event_after_a_call_does_not_belong_to_the_next_one_dispatched(in_fli
 
 
 def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_later(in_flight):
-    """A pause has the next step compiled with calls of the host: a program of its own, with the same tap."""
+    """A pause compiles the next step with host calls, as another program with the same tap."""
     say = tap_of(0)
     told = call(0, 0, 12, say, dispatched=5)
     told.is_handed = True
@@ -166,7 +166,7 @@ def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_
 
 
 def test_an_event_belongs_to_the_innermost_call_that_its_thread_was_dispatching(in_flight):
-    """A host function of the first calls the second, and one of that the third."""
+    """A host function of the first call makes the second call, and one of the second makes the third."""
     say = tap_of(0)
     for number, (launched, dispatched) in enumerate([(0, 100), (10, 50), (20, 30), (60, 70)]):
         in_flight.add(call(number, launched, None, say, dispatched=dispatched))
@@ -175,7 +175,7 @@ def test_an_event_belongs_to_the_innermost_call_that_its_thread_was_dispatching(
 
 
 def test_a_tap_that_has_not_fired_yet_is_not_ambiguous(in_flight):
-    """Calls of several threads were in flight together; another program has fired elsewhere."""
+    """Calls of several threads were in flight together, but another program has fired."""
     mine, others = tap_of(0), tap_of(1)
     for number in range(2):
         in_flight.add(call(number, number, None, mine, others, ident=number + 1))

@@ -1,4 +1,4 @@
-"""Interrupts, and other signals, while events are taken in, programs are lowered, and in other processes."""
+"""Test interrupts and other signals while events are taken in, while programs are lowered, and in other processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_users_sigint_handler_is_restored():
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_program_that_catches_the_interrupt_continues(ordered):
-    """`except KeyboardInterrupt:` around a training loop, and then evaluate and save."""
+    """The program has `except KeyboardInterrupt:` around a training loop, and then evaluates and saves."""
     step = jax.jit(lambda w: (jax.debug.print("step {}", w, ordered=ordered), w * 0.5)[1])
     with jdw.capture() as run:
         w = step(jnp.float32(8))
@@ -188,7 +188,7 @@ def test_an_interrupt_dropped_before_our_thread_reports_it_stays_dropped():
 
 @pytest.mark.behaviour("B4")
 def test_an_interrupt_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
-    """There it is left to the program, whose next event raises it on all devices."""
+    """The interrupt is left to the program, whose next event raises it on all devices."""
     mesh = cpu_mesh((2,), ("d",))
     show = jax.shard_map(lambda x: (jax.debug.print("x {}", x), x)[1], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     xs, after = jax.device_put(jnp.arange(2.0), NamedSharding(mesh, P("d"))), []
@@ -251,7 +251,7 @@ class OutOfTimeError(Exception):
 
 @pytest.fixture
 def time_limit():
-    """A handler of SIGALRM that raises, as those that limit the time of a test or of a training do."""
+    """Set a handler of SIGALRM that raises, as time limits of tests or trainings do."""
 
     def end(*_: object):
         raise OutOfTimeError
@@ -309,7 +309,7 @@ def test_several_signals_are_all_handled():
 
 
 def test_an_interrupt_of_a_forked_process_is_not_ours():
-    """That of a loader of data, which was forked in the capture."""
+    """The process is that of a data loader, forked in the capture."""
     step = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1])
     began, begin = os.pipe()
     with jdw.capture() as run:

@@ -1,4 +1,4 @@
-"""What front ends are told of all runs, and what they may ask."""
+"""Test the list of all runs that front ends receive, and the requests that they can send."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def program(x):
 
 
 class Kernel:
-    """A kernel whose messages all come the usual way."""
+    """A kernel that receives all messages in the usual way."""
 
 
 @pytest.fixture
 def comms(monkeypatch):
-    """The comms that are opened from now on, in a notebook."""
+    """Return the comms that are opened from now on, in a notebook."""
     opened: list[RecordingComm] = []
 
     def create(**options: Any):

@@ -1,4 +1,4 @@
-"""Much of everything: large arrays, and a million events in one capture."""
+"""Test large amounts: large arrays, and a million events in one capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGET_MB = 256
 
 
 class PeakMemory:
-    """Watches the memory of this process, in bytes above what it had at the beginning."""
+    """Measures the peak memory of this process, in bytes above that at the beginning."""
 
     def __enter__(self) -> Self:
         self.peak = 0

@@ -1,4 +1,4 @@
-"""A capture that begins while calls of one around it are in flight."""
+"""Test a capture that begins while calls of an outer one are in flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NaN and infinities among the values are counted, and told."""
+"""Test that NaN and infinities among the values are counted and become findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jax_debug_widgets.widgets import summary
 
 
 def all_of(run):
-    """The findings, and those that follow them."""
+    """Return the findings, and those that follow from them."""
     return [one for finding in run.findings for one in (finding, *finding.followed_by) if one.kind == "nonfinite"]
 
 
@@ -106,7 +106,7 @@ def test_a_finding_counts_the_elements_of_an_array_rather_than_its_statistics():
 @pytest.mark.parametrize("number", [3e38, 3e38 + 3e38j, 1e300], ids=repr)
 @pytest.mark.each
 def test_a_large_finite_number_is_not_counted_as_infinite(number, is_native, monkeypatch):
-    """Neither stops `--break-on nonfinite`, nor is found; its norm does not fit float32, and has no infinity either."""
+    """It does not stop `--break-on nonfinite` and has no finding. Its norm does not fit float32."""
     if not is_native:
         for module in ("statistics.statistics", "choosing.lanes"):
             monkeypatch.setattr(f"jax_debug_widgets.watch.{module}.native_target", lambda: None)
@@ -470,7 +470,7 @@ def test_an_infinity_before_a_nan_is_the_first():
 
 
 def test_the_first_of_a_second_capture_is_the_first_of_its_events():
-    """Sites that both captures have keep the order that they had in the first; others have that of the second."""
+    """Sites of both captures keep the order of the first capture; other sites have that of the second."""
 
     @jax.jit
     def scanned(x):

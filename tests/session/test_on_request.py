@@ -1,4 +1,4 @@
-"""What the browser asks for beyond pictures: numbers, histograms, files."""
+"""Test further requests of the browser: numbers, histograms, files."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_parquet_says_of_every_kind_of_event_what_the_event_says(at_once, tmp_pa
 
 
 def test_writing_to_a_full_disk_leaves_the_earlier_file_and_no_partial_one(tmp_path):
-    """In a process of its own, whose files may not grow beyond half of what is written."""
+    """It runs in a process of its own, whose files are limited to half of what is written."""
     program = f"""
 import os, resource, signal, sys
 import jax, jax.numpy as jnp, jax_debug_widgets as jdw

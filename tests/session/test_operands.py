@@ -1,4 +1,4 @@
-"""A NaN among watched values says what the variables of its line were, and says nothing rather than a wrong number."""
+"""Test that a finding of NaN shows the operands of its line, and none rather than a wrong one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a capture cannot be asked to do is refused with what to write in its place; nothing of it is ignored."""
+"""Test that invalid options of a capture are refused with the correct form, and that none is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the saved picture of a run has: the rules that the panel has too, and a real training loop by them."""
+"""Test the saved picture of a run: the rules that it shares with the panel, and a real training loop."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_lanes_that_print_one_by_one_have_the_means_of_the_panel(case):
 
 @dataclass(frozen=True)
 class Numbered:
-    """As much of a site as is asked which series counts."""
+    """The fields of a site that determine which series counts."""
 
     id: int
 
@@ -120,7 +120,7 @@ class Choice:
 
 
 def counters(series, x=None):
-    """Which of these series of one name are counters, in a store that holds nothing else."""
+    """Return which of these series of one name are counters, in a store without other series."""
     arrays = [np.array(values, dtype) for dtype, values in series]
     history = SimpleNamespace(
         series=lambda site, _: (None, None, arrays[site]),
@@ -143,7 +143,7 @@ def test_counters_are_those_of_the_panel():
 
 @dataclass(eq=False)
 class Site:
-    """As much of a site as the choice looks at."""
+    """The fields of a site that the choice reads."""
 
     watch: SimpleNamespace
     phase: str
@@ -164,7 +164,7 @@ def test_the_saved_picture_draws_the_values_that_the_panel_draws(case):
 
 
 def test_the_stacked_result_of_a_loop_is_not_drawn_beside_its_steps():
-    """Its NaN would stand at step 0."""
+    """Its NaN would be at step 0."""
 
     @jax.jit
     def train(w):
@@ -183,7 +183,7 @@ def test_the_stacked_result_of_a_loop_is_not_drawn_beside_its_steps():
 
 
 def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
-    """Steps of the outer loop, not of the inner one; the loss, not a counter that begins anew in each call."""
+    """It has steps of the outer loop, not of the inner one, and the loss, not a counter that restarts in each call."""
 
     @jax.jit
     def step(w):
@@ -210,7 +210,7 @@ LANES, STEPS = 8, 6
 
 @pytest.fixture(scope="module", params=["a training in lanes", "a scan of a step in lanes"])
 def lanes(request):
-    """A training of 8 seeds, the loss of one of which is NaN from step 4 on; with the losses that it returns."""
+    """Train with 8 seeds, of which one has a NaN loss from step 4 on; return the run and the losses."""
 
     def step(w, i):
         def loss_fn(w):

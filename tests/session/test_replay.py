@@ -1,4 +1,4 @@
-"""A call is made once more with the inputs that it had, and computes the same to the bit."""
+"""Test that a call is replayed with its inputs, with a result equal to the bit."""
 
 from __future__ import annotations
 

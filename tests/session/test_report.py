@@ -1,4 +1,4 @@
-"""`run.report()`: what others need to see of a run, as Markdown."""
+"""Test `run.report()`: a run for other people, as Markdown."""
 
 from __future__ import annotations
 

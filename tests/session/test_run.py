@@ -1,4 +1,4 @@
-"""What a `Run` gives to people: events, series, frames, plots, and what it was asked to keep."""
+"""Test what a `Run` offers: events, series, frames, plots, and its limits on kept events."""
 
 from __future__ import annotations
 

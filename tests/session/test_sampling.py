@@ -1,4 +1,4 @@
-"""`every`: of how many firings one is recorded, on the device where it can be, at run time for a site; `debug=False`: none."""
+"""Test `every` (the sampling of firings, on the device or at run time for a site) and `debug=False`."""
 
 from __future__ import annotations
 

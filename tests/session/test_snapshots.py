@@ -1,4 +1,4 @@
-"""What a notebook keeps of a run: names, where NaN began, the loss, the last lines, within a bound, each text made once."""
+"""Test what a notebook keeps of a run: names, the origin of NaN, the loss and the last lines, within a size limit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def large(x):
 
 @pytest.fixture
 def rendered(monkeypatch):
-    """How many numbers were asked for of each text that was made."""
+    """Return a list with the number of numbers requested for each text that was made."""
     made = []
     printed = Renderer._printed
 

@@ -1,4 +1,4 @@
-"""When what has fired is taken in while a run goes on: often where a panel shows it or where much comes, seldom elsewhere."""
+"""Test when events are taken in during a run: often for a panel or at a high rate, otherwise rarely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fire(count):
 
 @pytest.fixture
 def looks(monkeypatch):
-    """Each time that it was asked whether taking in can wait, and the answer; by the clock it always can."""
+    """Return a list with each answer to the question whether taking in can wait; by the clock it always can."""
     answers: list[bool] = []
     can_wait = recording.Recording._can_wait
 
@@ -70,7 +70,7 @@ def test_firings_do_not_wait_if_a_panel_shows_the_run(looks):
 
 
 def wanted_pauses(monkeypatch):
-    """What each tick answered, in order."""
+    """Return a list with the answer of each tick."""
     pauses: list[float | None] = []
     tick = recording.Recording._tick
 

@@ -1,4 +1,4 @@
-"""Threads that a captured cell starts, and captures in several threads at once."""
+"""Test threads that a captured cell starts, and simultaneous captures in several threads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_thread_that_the_cell_starts_is_captured(capfd):
 
 
 def called_at_once():
-    """Call with 0, then from two threads at once with 10 and 20, a loop of three whose iterations wait for each other."""
+    """Run a loop of three with 0, then from two threads with 10 and 20, whose iterations wait for each other."""
     alone, both = threading.Barrier(1), threading.Barrier(2)
     together = alone
 
@@ -103,7 +103,7 @@ def test_simultaneous_calls_are_not_told_apart_if_the_firing_thread_is_unknown(m
 
 @pytest.mark.behaviour("P9")
 def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
-    """XLA runs these in threads of its own."""
+    """XLA runs these calls in threads of its own."""
     silent = jax.jit(lambda z: z @ z * 0.001)
     begin = jax.block_until_ready(silent(jnp.ones((300, 300))))
 
@@ -138,7 +138,7 @@ def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
 
 
 def on_all_devices(function):
-    """It, jitted, of a number, and once on each device."""
+    """Return a jitted function of a number that runs `function` once on each device."""
     mesh = cpu_mesh((len(jax.devices("cpu")),), ("data",))
     return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))
 

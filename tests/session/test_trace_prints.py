@@ -1,4 +1,4 @@
-"""Python's `print` in a function that JAX traces: written as ever, and told apart from what the program prints."""
+"""Test Python's `print` in a traced function: written as usual, and distinguished from prints of the program."""
 
 from __future__ import annotations
 

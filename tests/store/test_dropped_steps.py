@@ -1,4 +1,4 @@
-"""Steps go on from the events that were dropped: what is kept stands where it stands in a run that keeps all."""
+"""Test that steps continue after dropped events: kept events have the steps of a run that keeps all."""
 
 from __future__ import annotations
 

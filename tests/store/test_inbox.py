@@ -1,4 +1,4 @@
-"""What waits to be taken in: nothing is lost or mixed up, and large values do not fill the memory."""
+"""Test the events that wait to be taken in: none is lost or mixed up, and large values do not fill the memory."""
 
 from __future__ import annotations
 

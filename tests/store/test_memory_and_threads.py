@@ -1,4 +1,4 @@
-"""What the store costs, and what it promises while others write."""
+"""Test the memory of the store, and what readers see while others write."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def write(store, tap):
 
 
 def read(store, over):
-    """Every way to read, each answer whole in itself."""
+    """Read in every way; each answer is consistent."""
     while not over.is_set():
         for event in store.last(50):
             one, three = event.values

@@ -1,4 +1,4 @@
-"""Which iteration a firing is of: how often its tap had fired before in its call, in all that has been taken in."""
+"""Test the iteration of a firing: how often its tap had fired before in its call, over all batches."""
 
 from __future__ import annotations
 

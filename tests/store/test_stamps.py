@@ -1,4 +1,4 @@
-"""A stamp tells when something fired and, once asked to, in which thread."""
+"""Test stamps: the time of a firing and, on request, its thread."""
 
 from __future__ import annotations
 

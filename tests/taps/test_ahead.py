@@ -1,4 +1,4 @@
-"""Programs that are compiled ahead of time inside a capture, and called inside it and outside of all."""
+"""Test programs that are compiled ahead of time in a capture, and called inside and outside of captures."""
 
 import contextvars
 import threading
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 def said(capsys, call, x):
-    """The lines that a call prints, sorted where devices and lanes may come in any order."""
+    """Return the printed lines of a call, sorted if devices or lanes may print in any order."""
     capsys.readouterr()
     call(x)
     jax.effects_barrier()
@@ -211,7 +211,7 @@ def test_a_compiled_program_keeps_its_device_in_and_after_a_capture():
 
 
 def test_an_error_of_a_host_function_has_the_type_that_jax_raises():
-    """JAX's C++ dispatches no program that is compiled ahead of time and calls the host."""
+    """JAX's C++ does not dispatch a program that is compiled ahead of time and calls the host."""
 
     def load(x):
         if x > 1:

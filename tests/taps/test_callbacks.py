@@ -1,4 +1,4 @@
-"""A user's `jax.debug.callback` gets what it gets without a capture, and may raise."""
+"""Test that a user's `jax.debug.callback` gets the same arguments as without a capture, and may raise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ARGUMENTS = {
 
 
 class Seen:
-    """A callback that keeps the type, dtype and bits of what it was given."""
+    """A callback that keeps type, dtype and bits of its arguments."""
 
     def __init__(self) -> None:
         self.calls = []
@@ -89,7 +89,7 @@ def test_lanes_come_one_by_one_in_the_order_of_jax(wrap):
 
 
 class OwnError(Exception):
-    """Raised by a user's callback."""
+    """An exception of a user's callback."""
 
 
 def raising(x):
@@ -149,7 +149,7 @@ def test_an_exception_that_ends_the_capture_leaves_a_healthy_process(capfd):
 
 
 def still_works(capfd):
-    """Neither the next plain call nor the next capture feels anything of an earlier failure."""
+    """Assert that an earlier failure affects neither the next plain call nor the next capture."""
     capfd.readouterr()
     f = jax.jit(lambda x: (jax.debug.print("alive {x}", x=x), x + 1)[1])
     assert f(1.0) == 2

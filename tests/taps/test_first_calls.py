@@ -1,4 +1,4 @@
-"""A call of a function in a capture fails where the same call fails without one; the error's type may differ."""
+"""Test that a call fails in a capture exactly if it fails without one; the type of the error may differ."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def argument(kind):
 
 
 def fails(program, kind):
-    """Whether a call with such an argument raises."""
+    """Return whether a call with such an argument raises."""
     try:
         jax.block_until_ready(program(argument(kind)))
     except (jax.errors.JaxRuntimeError, RuntimeError, ValueError, TypeError):

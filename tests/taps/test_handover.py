@@ -1,4 +1,4 @@
-"""Programs without long loops give what they say among their results, and nobody can tell but by the time it takes."""
+"""Test programs without long loops: printed values become results of the program, without any visible difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def branch(x):
 
 
 def numbers(x):
-    """Of several types, some of them twice, in another function, and among arrays."""
+    """Print values of several dtypes: some of them twice, some in another function, some among arrays."""
     total, count = x.sum(), jnp.int32(x.size) + 0 * x.argmax()
     jax.debug.print("{} {} {} {}", total, x, count, x.max() > 0.5)
     for dtype in (jnp.float16, jnp.bfloat16, jnp.uint8, jnp.complex64, jnp.float8_e5m2):
@@ -213,7 +213,7 @@ def test_each_call_in_flight_has_its_own_events_also_where_few_are_recorded():
 
 
 def test_sampled_calls_that_python_dispatches_wait_for_no_older_one(monkeypatch):
-    """What is among a program's results is known to be that call's: to wait until the older one is told took a second each."""
+    """Values among a program's results are known to be those of the call; waiting for the older call took a second."""
     taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # Where arguments are given away Python dispatches what prints.
     taker(jnp.ones(3))
     waited = []
@@ -270,7 +270,7 @@ def test_single_numbers_of_one_type_are_one_result(handed):
 
 
 def saying(teller):
-    """What a program says that says one array."""
+    """Return a program that prints one array."""
     return ReportingProgram(None, (PassedLine(teller, (None,), 1),), Packing(1, ((0, None),)))
 
 
@@ -334,7 +334,7 @@ def test_a_nan_that_a_later_call_gives_is_the_error_that_it_is_without_us():
 
 @pytest.fixture
 def by_python(monkeypatch):
-    """The calls that Python dispatches; others are dispatched by C++, as nobody has given an argument away."""
+    """Return the calls that Python dispatches; C++ dispatches the others, because no argument is donated."""
     monkeypatch.setattr(handover, "are_given_away_already", lambda _cache: False)
     monkeypatch.setattr(current_session().capture.handover, "_are_given_away", False)
     calls = []
@@ -440,7 +440,7 @@ def test_a_donated_argument_is_refused_as_without_a_capture(function, taker, wat
 
 @pytest.mark.parametrize("capture", [{}, {"watch": "h"}])
 def test_what_was_given_away_outside_all_captures_is_refused_as_without_us(capture):
-    """To a program that none has run: C++ would say something else of it."""
+    """The program is new: for a known program C++ would raise another message."""
     program, taker = jax.jit(lambda x: said(x) + 1), jax.jit(lambda x: x + 5, donate_argnums=0)
     x, y = jnp.ones(3), jnp.ones(3)
     taker(x)

@@ -1,4 +1,4 @@
-"""No frame, no location and no message of ours reaches the user: they are hidden as JAX's own are."""
+"""Test that users see no frame, location or message of ours: they are hidden as JAX's own are."""
 
 import logging
 import traceback
@@ -37,7 +37,7 @@ RAISING = {
 
 @pytest.fixture
 def filtered() -> Iterator[None]:
-    """Have JAX remove its frames, as it does in a script."""
+    """Make JAX remove its frames, as it does in a script."""
     before = jax.config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "remove_frames")
     yield

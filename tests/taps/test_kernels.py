@@ -1,4 +1,4 @@
-"""What interpreted Pallas kernels print, and which program of the grid printed it."""
+"""Test prints of interpreted Pallas kernels, with the program of the grid that printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vmapped print costs one host call a firing, and is still one event a lane."""
+"""Test that a vmapped print makes one host call for each firing, and one event for each lane."""
 
 from __future__ import annotations
 

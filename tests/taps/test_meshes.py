@@ -1,4 +1,4 @@
-"""Where on a mesh a firing came from: un-jitted `shard_map`, and one over some of the axes."""
+"""Test the place of a firing on a mesh: in an unjitted `shard_map`, and in one over some of the axes."""
 
 from __future__ import annotations
 

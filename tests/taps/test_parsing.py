@@ -1,4 +1,4 @@
-"""Source is parsed while other threads parse."""
+"""Test that source can be parsed while other threads parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vmap` runs what a lane alone would not have run: JAX prints it, and it is marked."""
+"""Test phantoms: prints that run only because `vmap` runs both branches; JAX prints them, and they are marked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def asked_in_a_branch(x):
 
 
 def asked_of_several(x):
-    """With a constant, a key among what is carried, a branch and another loop in the condition."""
+    """Run a `while` whose condition has a constant, a key in the carry, a branch and an inner loop."""
     limit = jnp.abs(x) / 2
 
     def go_on(carry):

@@ -1,4 +1,4 @@
-"""Programs that are exported, serialized, shipped or looked at inside a capture are as JAX makes them outside of all."""
+"""Test that programs which are exported, serialized, sent or inspected in a capture are those of plain JAX."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ import jax_debug_widgets as jdw
 
 @pytest.fixture(autouse=True)
 def compiled_here():
-    """Compile what is serialized: JAX cannot run what is serialized of a program that came from its cache on disk."""
+    """Compile the serialized program: JAX cannot run one that was serialized from its cache on disk."""
     for is_used in (False, True):
         jax.config.update("jax_enable_compilation_cache", is_used)
         compilation_cache.reset_cache()
@@ -29,7 +29,7 @@ def compiled_here():
 
 @dataclass(frozen=True)
 class InOrder(effects.Effect):
-    """An effect of JAX's kind that calls no host."""
+    """An ordered effect of JAX that calls no host."""
 
 
 effects.ordered_effects.add_type(InOrder)

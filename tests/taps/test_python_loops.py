@@ -1,4 +1,4 @@
-"""Under `jax.disable_jit()` JAX's loops are Python's: the steps are those of the compiled program."""
+"""Test that steps under `jax.disable_jit()`, where loops are Python's, are those of the compiled program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs say and compute under a capture what they say and compute without one, and each lane's part is marked."""
+"""Test that random programs print and compute the same in a capture as without one, with each lane marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ XS = np.array([0.25, -0.5, 1.5], np.float32)
 
 @dataclass(frozen=True)
 class Body:
-    """A function of one number, and the words that made it: what a failing example shows."""
+    """A function of one number, and its description, which a failing example shows."""
 
     words: str
     run: Callable[[Any], Any]
@@ -65,7 +65,10 @@ WRAPS = {
 
 @st.composite
 def bodies(draw, ordered, depth=3):
-    """`jit(print1 . cond(print2))` and the like. A `while` has no reverse derivative, and ordered prints are not vmapped."""
+    """Generate programs such as `jit(print1 . cond(print2))`.
+
+    A `while` has no reverse derivative, and ordered prints are not vmapped.
+    """
     kind = draw(st.sampled_from(["print", "constant", *["wrap"] * 3, "both"])) if depth else "print"
     if kind in ("print", "constant"):
         return (printing if kind == "print" else constant)(draw(st.integers(0, 9)), ordered)
@@ -81,7 +84,7 @@ def bodies(draw, ordered, depth=3):
 
 
 def outcome(program, capfd):
-    """The bits of the result and the lines that JAX printed, or the type of what it raised."""
+    """Return the bits of the result and the lines that JAX printed, or the type of the exception."""
     try:
         result = program()
         jax.effects_barrier()

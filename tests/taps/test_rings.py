@@ -1,4 +1,4 @@
-"""What loops write into rings instead of calling Python: the same events, none lost, and Python wherever somebody looks."""
+"""Test rings, into which loops write instead of calling Python: the same events, and none lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2
 
 @pytest.fixture
 def written(monkeypatch):
-    """How many records of rings have been taken."""
+    """Return a list with the number of records of each batch taken from rings."""
     counts = []
     take = rings.Ring.take
 
@@ -47,12 +47,12 @@ def by_python(monkeypatch):
 
 
 def said(run):
-    """What is told of each event, in an order that says nothing: that of unordered prints is the compiler's."""
+    """Return what each event shows, sorted: the order of unordered prints is the compiler's."""
     return sorted((event.text, event.step, event.lane, event.phase, event.phantom, event.call) for event in run.events)
 
 
 def counting(length):
-    """A loop that prints its number and its square."""
+    """Return a loop that prints its number and its square."""
 
     def f(x):
         def body(x, i):

@@ -1,4 +1,4 @@
-"""Where an event comes from: its place in the source, the names of its values, its transformations and phase."""
+"""Test the origin of an event: source position, names of values, transformations and phase."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def the_site(f, *args: Any):
 
 
 def text_of(site, lines=LINES):
-    """What the range of a site spans."""
+    """Return the source text of a site's range."""
     chosen = [line.encode() for line in lines[site.line - 1 : site.end_line]]
     chosen[-1] = chosen[-1][: site.end_column]
     chosen[0] = chosen[0][site.column :]
@@ -117,7 +117,7 @@ def test_every_way_of_writing_a_call_names_its_values():
 
 @pytest.fixture
 def library(tmp_path):
-    """A module of somebody else's, with a print."""
+    """Return a module of another author, with a print."""
     file = tmp_path / "somebodys_library.py"
     file.write_text(
         textwrap.dedent("""
@@ -407,7 +407,7 @@ def test_sites_known_from_an_earlier_run_have_the_order_of_this_program():
 
 
 class WithArray:
-    """A pytree that keeps an array beside its leaf, so that JAX cannot compare the structures of two."""
+    """A pytree with an array as static data, so that JAX cannot compare the structures of two."""
 
     def __init__(self, leaf: Any, array: Any) -> None:
         self.leaf, self.array = leaf, array

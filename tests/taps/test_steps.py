@@ -1,4 +1,4 @@
-"""The step of a firing where counting firings does not tell it: in a branch, in a loop of unknown length."""
+"""Test steps that counting firings does not give: in a branch, and in a loop of unknown length."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_print_in_a_branch_of_nested_loops_has_both_steps():
 
 
 def countdown(x):
-    """Prints its way down to zero."""
+    """Print each number down to zero."""
     return lax.while_loop(lambda y: y > 0, lambda y: say(y) - 1, x)
 
 

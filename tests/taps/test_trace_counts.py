@@ -1,4 +1,4 @@
-"""What counts how often a function is traced counts the traces of a capture apart."""
+"""Test that tools which count the traces of a function count those of a capture separately."""
 
 import importlib
 import sys
@@ -16,7 +16,7 @@ LIMITS = {"chex": chex.assert_max_traces(n=1), "equinox": eqx.debug.assert_max_t
 
 @pytest.fixture(params=LIMITS)
 def once(request):
-    """A function that prints, and that may be traced once."""
+    """Return a function that prints and may be traced only once."""
     chex.clear_trace_counter()
 
     @jax.jit
@@ -58,7 +58,7 @@ def test_traces_of_callbacks_cost_and_verify_are_not_counted_as_the_users(once):
 
 
 def test_a_capture_raises_too_if_a_function_is_traced_too_often(once):
-    """The guard can fail: shapes that differ are traced anew, in a capture as outside."""
+    """New shapes are traced again, in a capture as outside of one."""
     once(X)
     with jdw.capture():
         once(X)

@@ -1,4 +1,4 @@
-"""A program says and computes under a capture what it says and computes without one."""
+"""Test that a program prints and computes the same in a capture as without one."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_pullback_that_outlives_its_capture_prints_as_without_one(printed):
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("also_in_body", [False, True])
 def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(nested, also_in_body, printed):
-    """Of loops with several operands XLA finds out how often they run and drops the condition; a counter is an operand."""
+    """XLA finds the length of loops with several operands and drops the condition; a counter is an operand."""
 
     def count(_, x):
         def condition(i):
@@ -240,7 +240,7 @@ def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(ne
 
 
 def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed):
-    """JAX's own rule runs on the first device alone then."""
+    """JAX's own rule then runs on the first device only."""
     mesh = cpu_mesh((len(jax.devices("cpu")),), ("d",))
 
     def body(x):

@@ -1,4 +1,4 @@
-"""The pump ticks until there is nothing left to do, whatever a tick does."""
+"""Test that the pump ticks until all work is done, whatever a tick does."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
 
 
 def seconds_of(count, tick, hz=HZ):
-    """From the first to the last of so many ticks; `tick` answers how long it wants no other."""
+    """Return the time from the first to the last of this many ticks; `tick` returns how long it wants no other."""
     starts, enough = [], threading.Event()
 
     def counted():

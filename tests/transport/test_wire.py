@@ -1,4 +1,4 @@
-"""The wire format: the golden messages that `js/src/transport/wire.ts` reads too, and what is refused."""
+"""Test the wire format: the golden messages that `js/src/transport/wire.ts` reads too, and refused messages."""
 
 from __future__ import annotations
 

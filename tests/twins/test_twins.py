@@ -1,4 +1,4 @@
-"""What Python and the browser both compute is the same: one table of cases for each, which vitest reads as well."""
+"""Test that Python and the browser compute the same: both read one table of cases."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_time_is_written_in_its_unit(case):
 
 @pytest.fixture(scope="module")
 def statistics():
-    """Give what the kernel tells of each of several arrays, and how it says that this becomes the statistics of all."""
+    """Return a function that gives the kernel's statistics of several arrays, and the rules for merging them."""
 
     def of(arrays):
         @jax.jit

@@ -1,4 +1,4 @@
-"""Names added in the Source view: the runs that come after watch them as well."""
+"""Test names that are added in the Code view: later runs watch them, too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def model(x):
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """What a test has added is not of the next."""
+    """Remove the names that a test has added."""
     yield
     for pattern in list(current_session().added):
         current_session().added.discard(pattern)
@@ -34,7 +34,7 @@ def asked(run, **request):  # noqa: ANN003 - a request's fields
 
 
 def offered(run) -> dict[str, str]:
-    """Each name of `model` that has no value, with what watches it."""
+    """Return each name of `model` without a value, with the pattern that watches it."""
     lines = range(model.__code__.co_firstlineno, model.__code__.co_firstlineno + 5)
     names = asked(run, type="source", file=__file__)["names"]
     return {one["name"]: one["pattern"] for one in names if one["line"] in lines and one["why"]}
@@ -45,7 +45,7 @@ def switch(run, *names: str, on: bool) -> None:
 
 
 def again(watch):
-    """Run the same function in a new capture, as a cell that is run once more does."""
+    """Run the same function in a new capture, as a cell that runs again does."""
     with jdw.capture(watch=watch) as run:
         jax.block_until_ready(jax.jit(model)(jnp.arange(3.0)))
     return run

@@ -1,4 +1,4 @@
-"""What only names what is there, `accept = info.acceptance_rate`, is watched by that name."""
+"""Test aliases: a name for an existing value, such as `accept = info.acceptance_rate`, is watched by that name."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def opaque(key, state):
 
 
 def test_a_returned_alias_tells_which_leaf_of_a_result_it_is(watched, agrees):
-    """That `rate` is returned says that this leaf of what the kernel gives is `info.rate`."""
+    """`rate` is returned, which shows that this leaf of the kernel's result is `info.rate`."""
 
     @jax.jit
     def step(key, state):

@@ -1,4 +1,4 @@
-"""The gradients that `jax.jit(jax.grad(f))` gives are those of the arguments of `f`, and are watched as such."""
+"""Test that the gradients which `jax.jit(jax.grad(f))` returns are watched as those of the arguments of `f`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that one operation takes, which batching has made several of: each has its own name."""
+"""Test the names of several arguments of one operation after batching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks a run for a value that it has not is told why."""
+"""Test the error for a value that a run does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loss returns beside its value, `(loss, aux), grads`, has its own paths, whatever JAX leaves out of the rest."""
+"""Test that the auxiliary output of a loss, `(loss, aux), grads`, has its own paths, whatever JAX leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of a value that is not finite the lane is named that was so first."""
+"""Test that a finding of NaN or infinity names the lane in which it came first."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_results_are_the_same_to_the_bit(same_bits):
 
 
 def lane_by_numpy(value):
-    """The number of the first lane with a NaN, else with an infinity that is not meant, else -1."""
+    """Return the number of the first lane with a NaN, else with an infinity that is not intended, else -1."""
     array = np.moveaxis(np.asarray(value.array).astype(np.complex128), value.axes, range(len(value.axes)))
     array = array.reshape(np.prod(array.shape[: len(value.axes)]), -1)
     infinite = np.isinf(array)

@@ -1,7 +1,7 @@
-"""Steps of what is watched in the branches and loops of a loop: of values, and of the gradients that belong to them.
+"""Test the steps of values and gradients in branches and loops inside a loop.
 
-Values and their steps are noted by the program itself while it runs un-jitted. A gradient is that for a one by which each
-iteration multiplies the value (an argument, with an item an iteration), divided by the value.
+The program notes its values and their steps itself while it runs unjitted. The expected gradient of a value is that for
+a factor of one by which each iteration multiplies the value, divided by the value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def noted(h, *at):
 
 
 def over(length, step, c):
-    """`c` after `step(c, t)` for each iteration `t`."""
+    """Return `c` after `step(c, t)` for each iteration `t`."""
     return lax.scan(lambda c, t: (step(c, t), None), c, jnp.arange(length))[0]
 
 
@@ -175,7 +175,7 @@ def ones_of(program):
 
 @functools.cache
 def values_of(program, x=float(X)):
-    """What the program assigns to `h`: the iteration of each loop, and the number."""
+    """Return the values that the program assigns to `h`, each with the iteration of each loop and its number."""
     _NOTED.clear()
     with jax.disable_jit():  # What is checkpointed is traced nevertheless; it computes the same.
         (cond if program is remat else program)(jnp.float32(x), ones_of(program))
@@ -189,7 +189,7 @@ def gradients_of(program, x=float(X)):
 
 
 def events_of(run, calls=1, device=None):
-    """What was told in each of the calls, by its iterations: of the value, and of its gradient."""
+    """Return the events of each call by their iterations: of the value, and of its gradient."""
     told = {"forward": [], "backward": []}
     for event in run.events:
         is_of_it = device is None or event.device.endswith(f":{device}")

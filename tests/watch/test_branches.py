@@ -1,4 +1,4 @@
-"""Names in what `vmap` makes of a `cond`, and in functions that JAX calls several times."""
+"""Test names in branches that `vmap` transforms, and in functions that JAX calls several times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are made of others element by element: made again natively, they are what the program computes."""
+"""Test that values of elementwise operations, which are recomputed natively, equal those of the program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MUCH = 300_001
 
 
 def op_by_op(function, *arrays):
-    """The program of a function that keeps no more than sums, and what JAX makes of each variable, one after the other."""
+    """Return the program of a function that keeps only sums, and JAX's value of each variable, computed one by one."""
     program = jax.make_jaxpr(lambda *arrays: [one.sum() for one in jax.tree.leaves(function(*arrays))])(*arrays).jaxpr
     values = dict(zip(program.invars, arrays, strict=True))
     for equation in program.eqns:
@@ -45,7 +45,7 @@ def op_by_op(function, *arrays):
 
 
 def check(function, *arrays, tolerance=2e-7):
-    """Assert that chains tell of what they make what JAX makes; the number of values that they make."""
+    """Assert that recomputed values equal those of JAX; return the number of recomputed values."""
     program, values = op_by_op(function, *arrays)
     wanted = [*program.invars, *(one for equation in program.eqns for one in equation.outvars)]
     made = 0
@@ -60,7 +60,10 @@ def check(function, *arrays, tolerance=2e-7):
 
 
 def agree(told, array, tolerance):
-    """Assert that these are the statistics of float32[...]: the counts, and the extremes within `tolerance` of the largest."""
+    """Assert that these are the statistics of float32[...].
+
+    The counts are equal; the extremes are within `tolerance` of the largest.
+    """
     finite = array[np.isfinite(array)].astype(np.float64)
     if len(finite):
         scale = np.abs(finite).max()
@@ -159,7 +162,7 @@ def test_transposed_arrays_are_recomputed_only_if_all_operands_are_transposed():
 
 
 def test_what_the_program_writes_anyway_is_read_and_not_made_again():
-    """The operand of a matrix product, and what the program returns, are in memory."""
+    """The operand of a matrix product and the result of the program are in memory."""
     x = np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32)
 
     def f(x):
@@ -174,7 +177,7 @@ def test_what_the_program_writes_anyway_is_read_and_not_made_again():
 
 
 def test_a_product_is_made_of_exponentials_that_nobody_reads():
-    """To write the product would round it before it is added to something; to write the exponentials changes no bit."""
+    """Writing the product would round it before the following addition; writing the exponentials changes no bit."""
     program, _ = op_by_op(lambda x, y: jnp.exp(x) * jnp.exp(y), jnp.ones(5), jnp.ones(5))
     first, second, product = (one.outvars[0] for one in program.eqns[:3])
     (chain,) = chains_of(program, [product])
@@ -184,7 +187,7 @@ def test_a_product_is_made_of_exponentials_that_nobody_reads():
 
 
 def test_what_needs_others_that_nobody_reads_is_read_itself():
-    """To make it again its operands would have to be written: they are made of sums that XLA may contract."""
+    """To recompute it, its operands would have to be written: they are sums that XLA may contract."""
     program, _ = op_by_op(lambda x, y: jnp.sort(x.cumsum() * y) * jnp.floor(x + y), jnp.ones(5), jnp.ones(5))
     last = program.eqns[-1].outvars[0]
     assert chains_of(program, [last]) == []
@@ -214,7 +217,7 @@ ACTIVATIONS = [
 @pytest.mark.parametrize("watch", [True, "x", "error"])
 @pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
 def test_watching_what_an_activation_gives_changes_no_bit(act, watch):
-    """XLA contracts its product with the sum after it, which it could not do with a product that it writes."""
+    """XLA contracts its product with the following sum, which it could not do with a product that it writes."""
 
     def loss_of(params, x, y):
         for w in params:
@@ -258,7 +261,7 @@ def test_what_an_activation_gives_is_what_it_gives_un_jitted(act, transform):
 
 @st.composite
 def programs(draw):
-    """A random program of operations on arrays of three shapes."""
+    """Draw a random program of operations on arrays of three shapes."""
     steps = draw(
         st.lists(
             st.tuples(st.sampled_from(EXACT), st.integers(0, 30), st.integers(0, 30)),
@@ -281,7 +284,7 @@ def programs(draw):
 @settings(deadline=None, max_examples=15)
 @given(programs())
 def test_random_chains_of_operations_are_recomputed_exactly(program):
-    """To the last bit: what cancels would make any other difference as large as one likes."""
+    """The bits must be equal, because cancellation can make any other difference arbitrarily large."""
     generator = np.random.default_rng(1)
     arrays = [generator.normal(size=shape).astype(np.float32) for shape in ((3, 400), (1, 400), (3, 1), (3, 400))]
     with np.errstate(all="ignore"):
@@ -304,7 +307,7 @@ def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_th
 
 
 def test_the_gradients_of_weights_are_read_as_xla_writes_them():
-    """It multiplies the other way round, where only the transposed product is used; else it would transpose by a kernel."""
+    """XLA multiplies in the other order if only the transposed product is used, to avoid a kernel that transposes."""
     keys = jax.random.split(jax.random.key(0), 4)
     params, x = [jax.random.normal(key, (64, 64)) / 8 for key in keys[1:]], jax.random.normal(keys[0], (128, 64))
     train = jax.jit(trained(forward, 5))

@@ -1,4 +1,4 @@
-"""What a checkpointed function gives has the caller's name for it, also where JAX inlines its forward pass."""
+"""Test that the result of a checkpointed function has the caller's name, also if JAX inlines its forward pass."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _loss_of_sine_layers(ws, x):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), (0,), (1,), (2, 0, 1)])
 def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, watched):
-    """Several programs differentiate one net, of whose first layer `h` has no gradient."""
+    """Several programs differentiate one network; in its first layer `h` has no gradient."""
 
     def train(ws, x):
         return [w - g for w, g in zip(ws, jax.value_and_grad(_loss_of_sine_layers)(ws, x)[1], strict=True)]

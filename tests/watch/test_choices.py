@@ -1,4 +1,4 @@
-"""A NaN that a choice may mask is told apart from one that goes on to the results."""
+"""Test that a NaN which a choice may mask is distinguished from one that reaches the results."""
 
 from __future__ import annotations
 
@@ -166,7 +166,6 @@ def test_the_first_nan_is_one_that_no_choice_masks(watched):
 
 
 def test_a_nan_that_a_choice_takes_is_reported_at_the_line_that_made_it(watched):
-    """The choice has taken it."""
 
     @jax.jit
     def f(x):

@@ -1,4 +1,4 @@
-"""Each item of a list that is comprehended has its gradient, as what a statement assigns by itself has."""
+"""Test that each item of a list comprehension has its gradient, as a separately assigned value has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values are taken where a condition over them holds, and their histograms count what is there."""
+"""Test values that are recorded only if a condition over them holds, and their histograms."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_condition_over_values_of_another_body_has_a_note(watched):
 
 
 def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
-    """As `run` takes them: of a value that is taken beside its gradient the note must not say that it is not."""
+    """The note must not say of a value that it is not recorded if only its gradient is not."""
 
     def f(x):
         def step(c, row):

@@ -1,4 +1,4 @@
-"""What is watched has an equation for each named gradient; what is not has the program that JAX makes."""
+"""Test that a watched program has an equation for each named gradient, and an unwatched one is that of plain JAX."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plus(x_ref, o_ref):
 
 
 def test_kernels_of_pallas_have_no_naming_equations(watched, agrees):
-    """Its compilers would not know what to do with them."""
+    """Compilers of Pallas do not know the primitive."""
 
     def called(kernel, x):
         return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)

@@ -1,4 +1,4 @@
-"""The gradient of each name, however the program comes by it: told by the tangent that is pushed beside its value."""
+"""Test the gradient of each name, which is found by the tangent that belongs to its value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ polar.defvjp(polar_forward, polar_backward)
 
 
 def gradients_of(rest, *values):
-    """What `rest` would give back for each of these."""
+    """Return the gradients of `rest` for each of these."""
     return jax.grad(lambda values: rest(*values))(values)
 
 
@@ -127,7 +127,7 @@ def test_results_of_jax_functions_with_custom_rules_have_their_gradients(watched
 
 @pytest.mark.parametrize("around", AROUND)
 def test_a_name_has_the_gradient_of_what_comes_after_it(around, watched, agrees):
-    """`u` inside and `m` outside are one value, of which `s` is made between."""
+    """`u` inside and `m` outside are one value, and `s` is computed from it in between."""
 
     def both(x):
         u = x * 0.7 + 1
@@ -180,7 +180,7 @@ def test_values_passed_on_unchanged_or_used_twice_have_their_gradients(around, w
 
 
 def test_second_derivatives_under_vmap_have_gradients_of_their_own_size(watched, agrees):
-    """Burgers' equation."""
+    """The program is Burgers' equation."""
     w = jnp.linspace(-1, 1, 6).reshape(3, 2)
 
     def u(w, t, x):
@@ -228,14 +228,14 @@ def test_the_argument_of_a_gradient_in_a_python_loop_has_a_gradient_each_round(w
 
 
 class Pair(NamedTuple):
-    """What a `NamedTuple` holds is found as it is."""
+    """A `NamedTuple`, whose fields are found."""
 
     left: jax.Array
     right: jax.Array
 
 
 class Slotted:
-    """So is what an object with slots holds."""
+    """An object with slots, whose fields are found."""
 
     __slots__ = ("left", "right")
 
@@ -264,7 +264,7 @@ def test_lambdas_in_one_line_have_each_its_own_results(watched, agrees):
 
 
 def test_the_program_that_runs_is_the_same(watched):
-    """What tells the cotangents is lowered to nothing."""
+    """The equations that name cotangents are lowered to nothing."""
 
     def loss(x):
         a = x - 1.0

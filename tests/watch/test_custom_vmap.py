@@ -1,4 +1,4 @@
-"""Functions with a `vmap` rule of their own: what they compute, what their rules compute, and what they give."""
+"""Test functions with a `vmap` rule: values in the functions, values in their rules, and their results."""
 
 from __future__ import annotations
 

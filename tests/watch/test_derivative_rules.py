@@ -1,8 +1,8 @@
-"""A name never shows what the rule of a derivative computes beside the value, of all the rules that JAX's operations have.
+"""Test for all operations of JAX that a name shows its value, and never a factor of the derivative rule.
 
-Each operation is a statement of a function of its own. The functions are called in the ways below and differentiated in the
-kinds, not in each pair of both: those whose rule computes what looks like the value in each kind, the others in
-one. What is shown is what the function gives un-jitted, or nothing.
+Each operation is a statement of its own function. The functions are called in the ways below and differentiated in the
+kinds: in each kind if their rule computes something that resembles the value, else in one. The shown value must be that
+of the unjitted function, or none.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory):
-    """A function for each operation, which assigns what it gives to a name of its own."""
+    """Return a function for each operation, which assigns the result to a name of its own."""
     operations = {**ALIKE, **OTHERS, **SLOW}
     names = {name: f"told_{name.replace('-', '_')}" for name in operations}
     lines = ["import jax, jax.lax.linalg", "import jax.numpy as jnp", "from jax import lax"]

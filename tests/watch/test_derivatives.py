@@ -1,4 +1,4 @@
-"""What `grad`, `value_and_grad` and `vjp` give has the names that the source gives it; gradients are of their values."""
+"""Test the names of the results of `grad`, `value_and_grad` and `vjp`, and that gradients belong to their values."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_jitted_function_that_is_differentiated_un_jitted_has_its_values_and_t
 
 
 def test_a_plain_sum_has_its_own_gradient(watched, agrees):
-    """Transposed it is no equation of JAX's: what comes to it goes to both operands, which others may use as well."""
+    """The transpose of a sum is no equation of JAX: its cotangent goes to both operands, which may have other uses."""
 
     def loss(w, p, x):
         h = x @ w
@@ -417,7 +417,7 @@ def test_gradients_of_a_loop_that_is_differentiated_un_jitted(watched, agrees):
 
 
 def stacked_layers():
-    """The weights of three layers, and what is given to the first."""
+    """Return the weights of three layers, and the input of the first."""
     rng = np.random.default_rng(0)
     shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
     layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
@@ -425,7 +425,7 @@ def stacked_layers():
 
 
 def block(h, p, added):
-    """A layer whose sums are no equations where it is transposed; `added` is where a gradient is asked for."""
+    """Apply a layer whose sums have no equations when transposed; `added` is a value whose gradient is watched."""
     mixed = jnp.tanh(h @ p["mix"])
     h = h + mixed
     h = h + added["h"]
@@ -642,7 +642,7 @@ def test_a_value_and_its_tangent_have_their_names_and_no_gradient_of_one_for_the
 
 
 def test_a_sum_of_which_an_operand_is_used_by_what_only_the_value_needs(watched, agrees):
-    """Of what only its gradient is wanted JAX leaves out what is linear: here the sums of `h` and `ys`."""
+    """JAX leaves out linear operations if only the gradient is needed: here the sums of `h` and `ys`."""
 
     def plain(x):
         h = jnp.sin(x)
@@ -694,7 +694,7 @@ def reshaped(x, b):
 
 @pytest.mark.parametrize("loss", [weighted, selected, reshaped])
 def test_a_sum_whose_operand_has_a_linear_use(loss, watched, agrees):
-    """The one cotangent that comes to `h` is also, or only, that of its other use: no gradient of `k`."""
+    """The only cotangent of `h` is also, or only, that of its other use, and so not the gradient of `k`."""
     x, b = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 6).reshape(2, 3)
     run = watched(jax.jit(jax.grad(loss)), x, b)
     agrees(run["k"], jnp.sin(x) + b)
@@ -838,7 +838,7 @@ def test_gradients_of_several_values_of_one_type_of_a_checkpointed_function(batc
 
 
 def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, agrees):
-    """Nothing of `right` hangs on the weights; the one cotangent that the body takes is that of `left`."""
+    """`right` does not depend on the weights; the only cotangent of the body is that of `left`."""
 
     def loss(w, x):
         @jax.checkpoint
@@ -862,7 +862,7 @@ def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, a
 
 
 def test_the_gradient_of_a_value_that_a_loop_cancels_is_that_of_its_other_use(watched, agrees):
-    """The loop gives zeros: the gradient of `k` is that of its other use."""
+    """The loop returns zeros, so the gradient of `k` is that of its other use."""
 
     def loss(x, b):
         k = jnp.sin(x)
@@ -900,7 +900,7 @@ def dense(x, w):
 @pytest.mark.parametrize("is_residual", [False, True])
 @pytest.mark.each
 def test_each_of_equal_layers_that_follow_one_another_has_its_gradient(kind, is_residual, watched, agrees):
-    """The first layer's transposed program gives one gradient less than the others'."""
+    """The transposed program of the first layer returns one gradient less than those of the others."""
     if kind == "checkpoint" and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         pytest.skip("JAX 0.8 has one caller for all calls of a checkpointed function")
     layer = {
@@ -974,7 +974,7 @@ def test_two_values_of_one_statement_have_each_its_gradient(name, around, watche
 
 
 def test_two_results_of_which_one_serves_the_backward_pass_alone_keep_their_gradients(watched, agrees):
-    """The gradient of `s` comes first."""
+    """The gradient of `s` is computed first."""
 
     def loss(x):
         m, s = paired(x, x * 2)

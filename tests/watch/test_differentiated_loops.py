@@ -1,4 +1,4 @@
-"""Loops that are differentiated, once or twice: what JAX moves, keeps and puts first has no other's name."""
+"""Test loops that are differentiated once or twice: values that JAX moves, keeps or reorders get no wrong name."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ WANTED = {
 @pytest.mark.parametrize("pushed", FORWARD)
 @pytest.mark.each
 def test_tangents_through_a_loop_are_not_named_as_values(pushed, loop, watched, whole):
-    """And each value is one that the same loop has where nothing is pushed through it."""
+    """Each value must equal one of the same loop without tangents."""
     if loop is through_while and pushed == "hessian":
         pytest.skip("JAX does not differentiate a `while` in reverse")
     names = ",".join(WANTED[loop])

@@ -1,4 +1,4 @@
-"""`exact=True`: the program gives its own results, and its watched twin beside it the values."""
+"""Test `exact=True`: the program gives its own results, and a watched twin beside it the values."""
 
 from __future__ import annotations
 

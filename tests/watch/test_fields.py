@@ -1,4 +1,4 @@
-"""Weights that a jitted function is given with their model have the names by which the model's methods take them."""
+"""Test that weights which a jitted function gets with their model have the names of the model's methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class Layer(eqx.Module):
-    """A matrix and a vector."""
+    """A layer with a matrix and a vector."""
 
     w: jax.Array
     b: jax.Array
@@ -24,7 +24,7 @@ class Layer(eqx.Module):
 
 
 class Network(eqx.Module):
-    """Two of them."""
+    """A network of two layers."""
 
     layers: list[Layer]
     scale: jax.Array

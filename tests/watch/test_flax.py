@@ -1,4 +1,4 @@
-"""Training steps of flax.nnx: what it hands on unseen (counters of dropouts, means of norms) has no name of a gradient."""
+"""Test training steps of flax.nnx: internal state (counters of dropouts, means of norms) has no name of a gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Network(nnx.Module):
-    """Two blocks of a class, and all that keeps state."""
+    """A network of two equal blocks, with every kind of state."""
 
     def __init__(self, rngs):
         self.layers = nnx.List([nnx.Linear(64, 64, rngs=rngs), nnx.Linear(64, 64, rngs=rngs)])
@@ -49,7 +49,7 @@ def loss_and_logits(model, images, labels):
 
 @pytest.fixture
 def digits():
-    """Images float32[64, 64], labels int32[64]."""
+    """Return images float32[64, 64] and labels int32[64]."""
     images, labels = load_digits(return_X_y=True)
     return (images[:64] / 16).astype(np.float32), labels[:64].astype(np.int32)
 
@@ -172,7 +172,7 @@ def test_values_and_gradients_are_right_if_a_second_pass_takes_the_state_of_the_
 
 
 class Perceptron(linen.Module):
-    """A module of flax.linen; what jits its `apply` jits a function of JAX's that wraps that."""
+    """A module of flax.linen; jitting its `apply` jits a function of JAX that wraps `apply`."""
 
     @linen.compact
     def __call__(self, x):
@@ -205,7 +205,7 @@ def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agree
 
 
 def test_the_remains_of_an_unused_expression_do_not_get_its_name(watched):
-    """Of `z` only what makes its key is left."""
+    """Of the expression for `z` only the computation of its key is left."""
 
     class Net(linen.Module):
         @linen.compact

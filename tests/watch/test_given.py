@@ -1,4 +1,4 @@
-"""What `equinox.filter_jit` and `flax.nnx.jit` are given, and what has its structure, has the names of its leaves."""
+"""Test the named leaves of arguments of `equinox.filter_jit` and `flax.nnx.jit`, and of values of their structure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIMISER = optax.sgd(0.1, momentum=0.9)
 
 @pytest.fixture(scope="module")
 def digits():
-    """Images float32[64, 64], labels int32[64]."""
+    """Return images float32[64, 64] and labels int32[64]."""
     images, labels = load_digits(return_X_y=True)
     return (images[:64] / 16).astype(np.float32), labels[:64].astype(np.int32)
 
@@ -119,7 +119,7 @@ def test_an_array_given_as_several_arguments_has_each_name(watched, agrees):
 
 
 def test_arrays_that_the_caller_drops_are_freed():
-    """To look into a frame of Python's keeps what is in it: that of a training loop has arrays it means to give up."""
+    """Inspecting a frame of Python keeps its values, for example arrays that a training loop is about to drop."""
     doubled = jax.jit(lambda x: jnp.sum(x * 2))
 
     def train():
@@ -183,7 +183,7 @@ def test_an_nnx_model_and_its_gradients(watched, agrees, digits):
 
 
 def test_a_wrapper_of_the_users_own_changes_nothing(watched, agrees):
-    """It has a function and its arguments, as a library's has; but here `jax.jit` is given them as they are."""
+    """The wrapper has a function and its arguments, as a library's has, but passes them to `jax.jit` unchanged."""
 
     @jax.jit
     def scaled(params, x):

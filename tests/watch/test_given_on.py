@@ -1,4 +1,4 @@
-"""A helper gives on what its loop gives: in another order, in part, or as the parts of its state."""
+"""Test a helper that returns the result of its loop: in another order, in part, or as the parts of its state."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_parts_of_a_loops_state(watched, agrees, helper):
 
 
 def test_leaves_of_one_part_have_not_the_names_of_others(watched, agrees):
-    """In a backward rule: three leaves of `sums` are not `z`, `a` and `sums`."""
+    """In a backward rule, three leaves of `sums` must not be named `z`, `a` and `sums`."""
 
     @jax.custom_vjp
     def f(z, params):

@@ -1,4 +1,4 @@
-"""`loss, grads = jax.value_and_grad(f)(params)`: `grads['w']` is the gradient of `params['w']`, and stands beside it."""
+"""Test `loss, grads = jax.value_and_grad(f)(params)`: `grads['w']` is the gradient of `params['w']`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of what nothing computes: of what jitted functions, bodies of loops and branches are given, of other names."""
+"""Test gradients of values without an operation: arguments of jitted functions, loops and branches, and aliases."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def around(request):
 
 
 def told_in(run, function):
-    """The labels of what is told in a function, its arguments included."""
+    """Return the labels of the values in a function, including its arguments."""
     name = function.__qualname__.rpartition(".")[2]
     return {site.label for site in run.sites if site.function.rpartition(".")[2] == name}
 
 
 @pytest.fixture
 def tells(whole):
-    """Give an assertion that a run tells these arrays by a name, one for each iteration or device."""
+    """Return an assertion that a run has these arrays under a name, one for each iteration or device."""
 
     def check(run, name, arrays):
         told = [np.squeeze(one) for one in whole(run, name)]
@@ -172,7 +172,7 @@ def test_scanned_inputs_have_gradients_at_each_step(watched, tells):
 @pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="jax 0.8 runs the rule elsewhere")
 @pytest.mark.behaviour("W4")
 def test_arguments_of_a_custom_vjp_function_have_gradients(watched, agrees):
-    """JAX puts its forward rule there, which takes the arguments at other lines."""
+    """JAX uses the forward rule instead, which reads the arguments at other lines."""
 
     @jax.custom_vjp
     def scaled(x, s):

@@ -1,4 +1,4 @@
-"""What is watched in a step without long loops comes back among its results."""
+"""Test that watched values of a step without long loops come back among its results."""
 
 from __future__ import annotations
 

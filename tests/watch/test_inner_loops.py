@@ -1,4 +1,4 @@
-"""What a Python loop assigns by a call that is itself a loop, compared with what the un-jitted program assigns."""
+"""Test values that a Python loop assigns by calls with inner loops, against those of the unjitted program."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ AROUND = {
 
 
 def expected(program, around):
-    """Line and name -> what the lines of `around` assign un-jitted, in order."""
+    """Return for each line and name the values that the lines of `around` assign unjitted, in order."""
     code = around.__code__
     found = assigned_un_jitted(program, code.co_filename, range(code.co_firstlineno, code.co_firstlineno + 1))
     return {place: [leaves[""] for leaves in values] for place, values in found.items()}
 
 
 def seen(run, around, role="value"):
-    """Line and name -> the values of its executions in `around`, by their numbers."""
+    """Return for each line and name the values of its executions in `around`, by their numbers."""
     found = {}
     for name, value in run.values.items():
         site = value.site
@@ -314,7 +314,7 @@ def test_parts_of_executions_with_nothing_between_them(watched, agrees):
 
 @pytest.mark.usefixtures("no_tool_ids")
 def test_parts_of_executions_have_no_wrong_names_if_a_debugger_traces_the_lines(watched):
-    """Nothing can be noted there: that is said, and of what is only one value the name is told."""
+    """Lines cannot be followed then: a note says so, and only names of a single value are recorded."""
     sys.settrace(lambda *_: None)
     try:
         run = watched(jax.jit(parts_of_executions), X)

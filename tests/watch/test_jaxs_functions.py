@@ -1,4 +1,4 @@
-"""A function of JAX's that is jitted itself and calls the user's is watched; the operations of JAX's own are not."""
+"""Test functions of JAX that are jitted and call the user's function: it is watched, JAX's own operations are not."""
 
 from __future__ import annotations
 

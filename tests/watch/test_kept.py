@@ -1,4 +1,4 @@
-"""What an un-jitted `jax.grad` of a jitted function keeps for its backward pass is not taken for what the program gives."""
+"""Test that residuals of an unjitted `jax.grad` of a jitted function are not taken for results of the program."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_stacked_output_of_an_unjitted_loop_has_its_names(watched, agrees):
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="on jax 0.8 it is told as a second execution (docs/limits.md)"
 )
 def test_a_value_that_jax_moves_out_of_a_loop_does_not_get_the_name_of_its_statement(watched, agrees):
-    """The index of the branch is computed before the loop, and handed to its body in the place of `t`."""
+    """JAX computes the index of the branch before the loop, and passes it to the body in the place of `t`."""
 
     @jax.jit
     def loss(w, x):
@@ -131,7 +131,7 @@ def test_residuals_of_a_branch_in_a_shard_map_do_not_get_the_names_of_its_result
 
 
 def test_a_constant_of_a_mapped_function_does_not_make_two_executions_of_one(watched, agrees):
-    """The first round is left out; the derivative of `tanh` has a 1 that is put on the mesh between what it computes."""
+    """The first round is left out. The derivative of `tanh` has a constant 1 that is put on the mesh."""
     mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 
     def loss(x):

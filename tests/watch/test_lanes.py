@@ -1,4 +1,4 @@
-"""Each lane of a `vmap` by itself: what it has is what the same expression gives un-jitted for its own operands."""
+"""Test the values of each lane of a `vmap` against the unjitted expression on the operands of that lane."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_each_lane_has_the_value_of_the_unjitted_program(name, watched, same_bit
 
 
 def agree(value, wanted: np.ndarray, step: int = 0) -> None:
-    """`wanted` has the lanes first."""
+    """Assert that a value has the lanes of `wanted`, whose first axes are the lanes."""
     lanes = value.lanes
     rest = tuple(range(lanes["mean"].ndim - 1, wanted.ndim))
     finite = np.where(np.isfinite(wanted), wanted, np.nan)

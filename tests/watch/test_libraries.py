@@ -1,4 +1,4 @@
-"""What watching a program costs while JAX traces it: nothing of the lines of libraries that nobody asks for."""
+"""Test that watching does not follow the lines of libraries while JAX traces, which would be slow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def called(function, x):
 
 @pytest.fixture
 def layers(tmp_path, monkeypatch) -> ModuleType:
-    """Give a module of an installed library, whose class has an own `__getattribute__` and calls itself deeply."""
+    """Return a module of an installed library.
+
+    Its class has its own `__getattribute__` and calls itself deeply.
+    """
     folder = tmp_path / "site-packages"
     folder.mkdir()
     (folder / "layers_for_tests.py").write_text(LAYERS)
@@ -52,7 +55,7 @@ def layers(tmp_path, monkeypatch) -> ModuleType:
 
 @pytest.fixture
 def lines(monkeypatch) -> Counter[str]:
-    """Give the number of times that Python has told of a line, by the name of the function."""
+    """Return the number of reported lines for each function."""
     counted: Counter[str] = Counter()
     theirs = FollowedCall.go_on
 
@@ -66,7 +69,7 @@ def lines(monkeypatch) -> Counter[str]:
 
 @pytest.fixture
 def read(monkeypatch) -> list[str]:
-    """Give the files whose source is read."""
+    """Return the files whose source is read."""
     files: list[str] = []
     theirs = source._parsed
     monkeypatch.setattr(source, "_parsed", lambda file, *given: (files.append(file), theirs(file, *given))[1])

@@ -1,4 +1,4 @@
-"""`jax.linearize`: what its function computes are values, what it gives computes tangents; and what `jax.vjp` pulls back."""
+"""Test `jax.linearize` (values of its function, tangents of its result) and the pullback of `jax.vjp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the condition of a `while` computes is watched by name, as what its body does is."""
+"""Test that values in the condition of a `while` are watched by name, as those in its body are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def settle(x):
 
 
 def errors(x):
-    """What `error` is each time that the condition is asked: once more than the body runs."""
+    """Return `error` at each evaluation of the condition: once more than the body runs."""
     found = [abs(np.float32(x) - 2)]
     while found[-1] > LIMIT:
         found.append(found[-1] * np.float32(0.7))

@@ -1,4 +1,4 @@
-"""Infinities that the source puts there, such as those of a mask, are no findings, and stop nothing; what comes of them is."""
+"""Test that intended infinities, such as those of a mask, have no finding and no stop, but their consequences do."""
 
 from __future__ import annotations
 

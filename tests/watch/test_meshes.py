@@ -1,4 +1,4 @@
-"""Values and gradients of programs on several devices: in `shard_map`, and split by the compiler."""
+"""Test values and gradients of programs on several devices: in `shard_map`, and partitioned by the compiler."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mesh_of(shape=(4,), axes=("d",), kind=AxisType.Auto):
 
 
 def by_hand(xs=XS):
-    """`h`, `t` and their gradients."""
+    """Return `h`, `t` and their gradients."""
     t = jnp.tanh(xs @ W)
     return {"h": xs @ W, "t": t, "grad/t": 2 * t, "grad/h": 2 * t * (1 - t**2)}
 

@@ -1,4 +1,4 @@
-"""Values are found by the names of the source, under each transformation, and are what the source computes."""
+"""Test that values are found by the names of the source under each transformation, and equal those of the source."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lanes of several `vmap`s, in and around what JAX traces before it is batched: loops, jitted and checkpointed functions.
+"""Test lanes of several `vmap`s, in and around loops, jitted and checkpointed functions.
 
-The oracle is the same function un-mapped and un-jitted, one lane after the other.
+The expected values are those of the same function without `vmap` and `jit`, one lane after the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def hidden(*xs):
 
 
 def repeated(f):
-    """The loop hands its first argument on."""
+    """Run `f` in a loop whose carry stays its first argument."""
 
     def run(x, *others):
         def step(x, _):
@@ -65,7 +65,7 @@ AROUND = {
 
 
 def by_lane(f, axes, around, place, depth):
-    """`f` under `depth` vmaps, with something around it: 0 is inside all of them."""
+    """Return `f` under `depth` vmaps with `around` at one place, where 0 is inside all of them."""
     for number in range(depth):
         f = around(f) if number == place else f
         mapped = depth - 1 - number
@@ -108,7 +108,7 @@ def test_gradients_have_all_lanes_of_their_values(around, watched):
 
 
 def test_a_jitted_function_in_two_vmaps_has_the_lanes_of_each(watched):
-    """A jitted function of numbers and of arrays: its lanes of the one are not those of the other."""
+    """One jitted function is mapped over numbers and over arrays: each use has its own lanes."""
     jax.clear_caches()
 
     @jax.jit
@@ -126,7 +126,7 @@ def test_a_jitted_function_in_two_vmaps_has_the_lanes_of_each(watched):
 
 
 def test_vmaps_in_another_order_have_their_lanes_in_theirs(watched):
-    """Beside each other in one program, of as many lanes each: what only the place cannot tell has no lanes."""
+    """Two vmaps of equal size are in one program; a value whose lanes are ambiguous has none."""
     jax.clear_caches()
     xs, ys = INPUTS[0][:2], INPUTS[1][:4]
     swapped = jax.jit(jax.vmap(jax.vmap(repeated(model), (0, None)), (None, 0)))

@@ -1,4 +1,4 @@
-"""Names as Python's variables have them while a function is traced: where nothing in its program tells them."""
+"""Test names that only Python's variables show while a function is traced, because the program does not."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_named_tuples_that_come_back_from_a_map(watched, agrees):
 
 
 class Plain:
-    """An object that is no tree of JAX's."""
+    """An object that is no pytree."""
 
     def __init__(self, params):
         self.params = jax.tree.map(jnp.sin, params)
@@ -125,7 +125,7 @@ class State:
 
 
 def test_the_carry_of_a_differentiated_loop_has_its_paths(watched, agrees):
-    """JAX puts what changes first, and takes parts out of the loop."""
+    """JAX reorders the carry, and moves parts out of the loop."""
 
     def loss(w):
         def step(state, t):
@@ -234,7 +234,7 @@ def twice(x):
 
 
 def test_values_that_a_loop_closes_over_are_not_its_arguments(watched, whole):
-    """Of one subtraction `vmap` makes operations of the same kind for both of its sides."""
+    """From one subtraction `vmap` makes operations of the same kind for both operands."""
     points = jnp.arange(10.0).reshape(5, 2)
 
     def log_density(x, mean, scale):

@@ -1,4 +1,4 @@
-"""Parameters of one type that a loop takes in another order than that of their tree: their gradients keep their names."""
+"""Test that gradients keep their names if a loop reads parameters of one type in another order than their tree has."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_gradients_keep_the_names_of_parameters_that_are_used_in_another_order(w
 
 
 def test_gradients_taken_by_written_keys_have_these_keys(watched, agrees):
-    """Nothing meets its parameter, and the keys are in an order of their own."""
+    """No gradient is used together with its parameter, and the keys are in another order."""
 
     def by_comprehension(gradients):
         return {name: jnp.linalg.norm(gradients[name]) for name in ("k", "c")}

@@ -1,4 +1,4 @@
-"""Which gradient is that of which value, where one line is run by several passes of which not all are differentiated."""
+"""Test which gradient belongs to which value if several passes run one line and only some are differentiated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NETS = {"scanned": scanned, "unrolled": unrolled}
 
 
 def of_layers(net, ws, x):
-    """What `h` is in each layer."""
+    """Return the values of `h` in each layer."""
     none = jnp.zeros((2, 3))
     layers = [net(ws[: number + 1], x, none[: number + 1]) for number in range(len(ws))]
     return jnp.stack(layers)
@@ -84,7 +84,7 @@ def test_adversaries_that_share_a_network_have_the_gradients_of_their_own_passes
 
 
 def told(run):
-    """The norms of each value and its gradient, None where it has none."""
+    """Return the norms of each value and its gradient; None if it has none."""
     gradients = [name for name in run.values if name.startswith("grad/")]
     values = {name: run[name] for name in run.values if name not in gradients}
     for name in gradients:
@@ -175,7 +175,7 @@ def test_a_gradient_is_not_that_of_the_part_which_alone_is_told(watched):
 
 
 def test_the_results_of_a_jitted_function_are_not_taken_for_one_another(watched, agrees):
-    """What takes them first takes them the other way round, and in one expression."""
+    """The first use of the results reads them in reverse order, in one expression."""
 
     def nested(a, b):
         return jnp.cos(a), (a * 2, b + 1.0)
@@ -232,7 +232,7 @@ def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_
 
 
 def test_parts_of_an_array_that_layers_of_a_flow_exchange(watched, whole):
-    """As RealNVP does: each layer changes one half by the other, and the next one the other half."""
+    """As in RealNVP, each layer changes one half by the other, and the next layer the other half."""
 
     def flow(ws, x, zeros):
         total = jnp.float32(0.0)

@@ -1,4 +1,4 @@
-"""Which part of a tuple or tree a name stands for: of loops, of functions jitted before, of what comes with a gradient."""
+"""Test which part of a tuple or tree a name means: for loops, jitted functions, and auxiliary outputs of gradients."""
 
 from __future__ import annotations
 
@@ -621,7 +621,7 @@ def _tuple_of(x):
     [(_comprehension, (0, 2)), (_last, (1, 2)), (_mapped, (1, 2)), (_all_of_them, (0, 1, 2)), (_tuple_of, (0, 2))],
 )
 def test_an_item_has_its_own_number_where_another_is_not_used(watched, agrees, program, items):
-    """JAX leaves out what nothing uses."""
+    """JAX leaves out unused items."""
     run = watched(jax.jit(program), X, watch="parts*")
     assert set(run.values) == {f"parts[{item}]" for item in items}
     for item in items:

@@ -1,4 +1,4 @@
-"""Watching leaves a program what it is: its results bit by bit, its effects, donation, and its own executable outside."""
+"""Test that watching preserves a program: its bits, effects, donation, and its own executable outside of captures."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_statistics_are_right_for_every_dtype(array, agrees):
     ]
 )
 def way(request, monkeypatch):
-    """Who computes statistics: each has to find the same."""
+    """Select the implementation that computes statistics; all must give the same."""
     if request.param == "by XLA":
         monkeypatch.setattr(statistics, "native_target", lambda: None)
         monkeypatch.setattr(statistics, "cuda_target", lambda: None)
@@ -505,7 +505,7 @@ def test_the_note_about_the_cost_of_watching_comes_before_the_program_runs():
 def test_each_call_of_an_instrumented_function_is_a_run():
     @jax.jit
     def double(x, *, by=2.0):
-        """Twice as much."""
+        """Return twice the number."""
         y = x * by
         return y
 

@@ -1,4 +1,4 @@
-"""Positions in the program tell which values it computes before a loop."""
+"""Test which values a program computes before a loop, as its equations' positions show."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rolled(x):
 
 
 def before_the_loop(run, inside):
-    """The names, outside of loops, that come before the loop that `inside` is in."""
+    """Return the names outside of loops that come before the loop of `inside`."""
     positions = {site.label: site.watch.position for site in run.sites if site.watch and site.watch.role == "value"}
     loop = positions[inside]
 

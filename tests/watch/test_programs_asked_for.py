@@ -1,4 +1,4 @@
-"""Programs that the user asks for while values are watched are JAX's own, and interpreters of others' know all of them."""
+"""Test that programs which the user requests while watching are those of JAX, which other interpreters can read."""
 
 from __future__ import annotations
 

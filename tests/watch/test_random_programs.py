@@ -1,7 +1,7 @@
-"""Of random functions each value and gradient that is shown under a name is what that name stands for.
+"""Test for random functions that each value and gradient under a name is that of the name.
 
-The functions are random source (`random_source.py`). What is true of them is found without a compiler: their loops and
-branches run as Python, where a call notes each value that is assigned and adds a zero to it, to which JAX gives the gradient.
+The functions are random source (`random_source.py`). The expected values come from an unjitted run: a call after each
+assignment notes the value and adds a zero to it, whose gradient JAX computes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ DEVICES = {
 
 
 class Truth:
-    """What an un-jitted run assigns: the place, the name and the step -> the value of each execution, by lane."""
+    """Values that an unjitted run assigns: for each place, name and step those of each execution, by lane."""
 
     def __init__(self, source, lanes):
         self._zeros, self._steps, self._lanes, self._branches = {}, [], [], 0
@@ -133,7 +133,7 @@ class Truth:
 
 
 def _joined(values):
-    """The place, the name and the step -> for each execution what it may be: where lanes are alike also one of them."""
+    """Return for each place, name and step what each execution may be: for equal lanes also one of them."""
     found = defaultdict(list)
     for (line, name, steps, count, lanes), value in values.items():
         found[line, name, steps, count, len(lanes)].append((lanes, np.asarray(value, np.float64)))
@@ -149,7 +149,7 @@ def _joined(values):
 
 
 def is_of(event, array):
-    """Whether an event's statistics are those of an array."""
+    """Return whether the statistics of an event are those of an array."""
     told = {name: float(value) for name, value in event.kwargs.items()}
     scale = np.abs(array).max(initial=1e-3)
 
@@ -167,7 +167,7 @@ def is_of(event, array):
 
 
 def differences(source, noted, transform, file):
-    """What is shown and is not so."""
+    """Return the shown values that are wrong."""
     truth = Truth(noted, 1 if transform in ONE else LANES)
     # Of the sine of what has grown that much no digit is the same twice.
     assume(max(np.abs(one).max() for arrays in truth.values.values() for alike in arrays for one in alike) < LARGE)

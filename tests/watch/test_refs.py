@@ -1,4 +1,4 @@
-"""Functions with a `Ref`, and with values of types that are no arrays, are watched and differentiated as without us."""
+"""Test that functions with a `Ref`, or with values that are no arrays, run and differentiate as without watching."""
 
 from __future__ import annotations
 

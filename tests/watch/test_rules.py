@@ -1,4 +1,4 @@
-"""What the rules of `custom_jvp` and `custom_vjp` compute has its names, wherever JAX runs them."""
+"""Test that values in the rules of `custom_jvp` and `custom_vjp` have their names, wherever JAX runs the rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ seen = defaultdict(list)
 
 
 def note(**values: object) -> None:
-    """Keep what an un-jitted run assigns."""
+    """Keep the value that an unjitted run assigns."""
     for name, value in values.items():
         if not isinstance(value, jax.core.Tracer):
             seen[name].append(np.asarray(value))
@@ -177,7 +177,7 @@ def test_a_rule_that_is_run_several_times_has_a_number_for_each(watched, agrees)
 
 
 def test_results_of_a_pullback_in_a_backward_rule_have_their_names(watched, agrees):
-    """The adjoint method: the rule differentiates once more, and to JAX all that it computes is backward."""
+    """In the adjoint method the rule differentiates again, and JAX marks all its operations as backward."""
 
     def field(theta, z):
         return jnp.tanh(z @ theta)
@@ -228,7 +228,7 @@ ADJOINT_LOOPS = {
 
 
 def solver(loop):
-    """`z + field(z) / 4`, four times, differentiated by the adjoint method, whose rule goes back through time in `loop`."""
+    """Return four steps of `z + field(z) / 4` with the adjoint method, whose rule runs backwards in time in `loop`."""
 
     @jax.custom_vjp
     def solve(theta, z):

@@ -1,4 +1,4 @@
-"""What functions with derivative rules give in a loop that is differentiated: JAX runs the rule in their place."""
+"""Test results of functions with derivative rules in a differentiated loop, where JAX runs the rule instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def differentiated(step, start=0.5):
 
 
 def scanned(step, start):
-    """What `step` carries before each iteration."""
+    """Return the carry of `step` before each iteration."""
     carries = [jnp.float32(start)]
     for x in XS:
         carries.append(step(carries[-1], x)[0])
@@ -113,7 +113,7 @@ def test_a_result_without_a_gradient_and_leaves_of_a_tree(watched):
 
 
 def test_type_conversions_in_a_differentiated_loop_have_no_name(watched):
-    """A conversion of types comes from the same lines as the operation that needs it."""
+    """A conversion of types has the same lines as the operation that needs it."""
 
     def step(carry, x):
         a, b = polar(carry)

@@ -1,4 +1,4 @@
-"""`--every N`: which iterations of a loop are watched, that the loop stays what it is, and that it is made of turns."""
+"""Test `--every N`: the watched iterations of a loop, its unchanged results, and its division into an outer loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def advance(c, t):
 
 
 def scan(x, *, reverse=False, unroll=1):
-    """Constants, carry, slices and results in trees."""
+    """Run a scan with constants, carry, inputs and results in trees."""
     times = {"t": jnp.arange(10.0), "u": jnp.arange(20.0).reshape(10, 2)}
 
     def step(carry, at):
@@ -74,7 +74,7 @@ def vmapped_while(x):
 
 
 def lanes_that_end(x):
-    """As many iterations as the last lane needs: the condition is one a lane."""
+    """Run as many iterations as the last lane needs: the condition is by lane."""
 
     def one(lane):
         return lax.while_loop(lambda c: c[0] < 7 + lane, lambda c: (c[0] + 1, advance(c[1], lane)), (0.0, lane))
@@ -83,7 +83,7 @@ def lanes_that_end(x):
 
 
 def printing_lanes(x):
-    """A switch would want the number of the iteration in each lane: every one of them is watched."""
+    """Every iteration is watched, because a switch would need the number of the iteration in each lane."""
     return jax.vmap(lambda lane: lax.while_loop(lambda c: c < lane, printed, lane * 0))(jnp.arange(4.0) + x[0])
 
 
@@ -286,7 +286,7 @@ def calls_in_python(w):
 @pytest.mark.parametrize("echo", [False, True])
 @pytest.mark.parametrize("program", [calls_in_python, telling_scan])
 def test_prints_beside_sampled_values_are_one_site_and_recorded_as_without_the_watch(program, echo):
-    """The watched and the plain version of the program fire in turns."""
+    """The watched and the plain version of the program fire alternately."""
     told = {}
     for watch in (None, "g"):
         with jdw.capture(every=EVERY, watch=watch, echo=echo) as run:

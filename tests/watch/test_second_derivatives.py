@@ -1,4 +1,4 @@
-"""The loss of a physics-informed network has second derivatives in it, and is itself differentiated."""
+"""Test the loss of a physics-informed network, which contains second derivatives and is differentiated itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_second_derivatives_of_a_loss_keep_their_values_and_gradients(program, w
 
 
 def test_values_in_second_derivatives_have_the_gradients_of_each_derivative(watched, whole):
-    """That of `z` in the first of the two derivatives for `x` is used by nobody."""
+    """The gradient of `z` in the first of the two derivatives for `x` has no use."""
     run = watched(jax.value_and_grad(jax.jit(loss)), W, T, X, values=True)
     (of_z,), of_h = whole(run, "grad/z"), whole(run, "grad/h")
     np.testing.assert_allclose(of_z, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)

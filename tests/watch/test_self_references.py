@@ -1,4 +1,4 @@
-"""Trees that contain themselves, which JAX cannot flatten, are watched as others are, and nothing breaks."""
+"""Test that trees which contain themselves, and which JAX cannot flatten, are watched without errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def deep(n: int) -> int:
 
 @pytest.fixture(autouse=True)
 def recursion_is_left():
-    """What comes after may call as deep as before: JAX uses that up where it flattens what has no end."""
+    """Assert that later code may recurse as deeply as before: JAX uses the limit up for an infinite tree."""
     before = deep(300)
     yield
     assert deep(300) == before
@@ -67,7 +67,7 @@ def chain(x):
 
 def generated(x):
     class Fresh:
-        """Has a new part whenever somebody asks."""
+        """An object with a new part at each access."""
 
     jax.tree_util.register_pytree_node(Fresh, lambda _: ((x, Fresh()), None), lambda *_: Fresh())
     fresh = Fresh()

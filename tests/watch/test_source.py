@@ -1,4 +1,4 @@
-"""What the source says of names: each way Python has to assign, and the ranges that the interpreter gives them."""
+"""Test the reading of source: all kinds of assignments, and the ranges that the interpreter reports for them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ print(sorted(run.values))
 
 
 def test_generated_code_in_a_command_line_program_names_nothing():
-    """The file of a dataclass's `__init__`, of which JAX has many, is `<string>` as well; Python 3.13 gives its source."""
+    """The file of a dataclass's generated `__init__` is `<string>`, too; Python 3.13 has its source."""
     command = [sys.executable, "-c", _OF_A_COMMAND]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"}

@@ -1,4 +1,4 @@
-"""Branches of Python's, of which JAX traces one: names that several of them assign, or assign anew."""
+"""Test Python branches, of which JAX traces one: names that several of them assign, or reassign."""
 
 from __future__ import annotations
 

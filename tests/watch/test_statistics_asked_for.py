@@ -1,4 +1,4 @@
-"""A statistic in the place of a name (`h.mean`) is answered with what to write, and that can be written."""
+"""Test the error for a statistic in place of a name (`h.mean`): it says what to write, and that works."""
 
 from __future__ import annotations
 

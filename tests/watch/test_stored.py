@@ -1,4 +1,4 @@
-"""What a called function keeps beside what it returns has not the name that its result is given."""
+"""Test that values which a called function keeps do not get the name of its result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def kept_in_what_is_given(x):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize(("program", "scale"), [(kept, 1 / 3), (kept_nonlocally, 3), (kept_in_what_is_given, 3)])
 def test_a_value_kept_by_the_callee_does_not_get_the_name_of_the_result(program, scale, watched):
-    """JAX leaves out what is returned in the first rounds: nothing uses it."""
+    """JAX leaves out the results of the first rounds, because nothing uses them."""
     run = watched(jax.jit(program), X, values=True, watch="h")
     assert list(run.values) == ["h"]
     np.testing.assert_allclose(run["h"]["value"], [SUMS[2] * scale], rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Variables that Python takes out of an array or a list: `mu, log_var = w @ x`, `for w, b in layers`."""
+"""Test variables that Python unpacks from an array or a list: `mu, log_var = w @ x`, `for w, b in layers`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_scan(x):
 
 
 def expected(program):
-    """What the two variables are in each execution, as NumPy computes it."""
+    """Return the two variables in each execution, as NumPy computes them."""
     x, w = np.asarray(X), np.asarray(W)
     match program.__name__:
         case "of_product":

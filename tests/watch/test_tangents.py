@@ -1,4 +1,4 @@
-"""What `jax.jvp`, `jacfwd` and `hessian` push beside the values has no name of a value; what comes out has its own."""
+"""Test that tangents of `jax.jvp`, `jacfwd` and `hessian` have no names of values, and results have their names."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_values_have_their_names_and_tangents_none_of_theirs(function, asked, wa
 
 
 def root_of(site):
-    """The variable that a value is of, or a leaf of; the name of what is no variable."""
+    """Return the variable of a value or leaf; the name if it is no variable."""
     name = re.fullmatch(r"(\w+)(\[.*\])?", site.watch.name)
     return name[1] if name else site.watch.name
 
@@ -286,7 +286,7 @@ def test_jvp_linearize_and_vjp_have_names_for_unchanged_arguments_and_constants(
     reason="what is pushed in all steps alike has no end (docs/limits.md) on jax 0.8",
 )
 def test_a_density_that_flows_through_a_differentiated_loop(watched):
-    """Hutchinson's estimate of a divergence: what is pushed is the same in each step, so JAX moves its copy out of the loop."""
+    """In Hutchinson's estimate of a divergence all steps have the same tangent, which JAX moves out of the loop."""
 
     def flow(w, x, e, added):
         def step(state, added):

@@ -1,4 +1,4 @@
-"""The leaves of a tree have its paths wherever its structure is known, with the values that the same line has un-jitted."""
+"""Test that leaves of a tree have its paths if its structure is known, with the values of an unjitted run."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Y = np.random.default_rng(1).normal(size=(4, 1)).astype(np.float32)
 
 @pytest.fixture(autouse=True, scope="module")
 def quickly_compiled():
-    """What is compiled here runs once: names do not depend on how well."""
+    """Compile without optimisation: programs run once, and names do not depend on it."""
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
 
 
 def assert_named(program, root, *, every=True):
-    """That each leaf that lines assign to `root` has its path, and the value that it has un-jitted, each time."""
+    """Assert that each leaf that lines assign to `root` has its path and its unjitted value, each time."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         if jax.__version_info__ < (0, 9):  # It says of what was traced before that it comes from where that was called.
             jax.clear_caches()
@@ -557,7 +557,7 @@ def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, 
 
 
 def test_leaves_do_not_get_the_path_of_the_one_known_leaf(watched):
-    """What optax gives of such a tree has the paths of another argument; the one that is known is not the first's."""
+    """Results of optax have the paths of another argument; the known leaf is not that of the first argument."""
 
     def program(p, old):
         params = optax.apply_updates(p, p)

@@ -1,4 +1,4 @@
-"""A value that is traced for several types is one value."""
+"""Test that a value which is traced with several types is one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether watching moves results is told, bit by bit; and what it costs, before it is paid."""
+"""Test `verify`: whether watching changes a bit of the results, and what it will cost."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_nan_is_a_nan_whatever_its_bits(sign):
 
 
 def test_results_that_differ_are_told_with_the_first():
-    """The watched program is made to differ: which real one XLA moves depends on its version."""
+    """The watched program is made to differ: which real programs XLA changes depends on its version."""
 
     @jax.jit
     def f(x):
@@ -161,7 +161,7 @@ def test_results_that_differ_are_told_with_the_first():
 
 @pytest.mark.behaviour("W3")
 def test_the_cost_of_watching_is_estimated_before_the_program_runs():
-    """Matrix products hide what watching costs, element by element work does not; every 10th step is a tenth."""
+    """Watching costs little beside matrix products, and more beside elementwise operations."""
 
     def products(x):
         def step(c, _):

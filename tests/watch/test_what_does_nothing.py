@@ -1,4 +1,4 @@
-"""Where the outermost call does nothing, `f(x).astype(float32)` of a float32, the name is that of what is inside."""
+"""Test an outermost call that changes nothing (`f(x).astype(float32)` of a float32): the inner value has the name."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def several(x):
 
 
 def around_one_that_does_something(x):
-    """The cast does nothing, the transposition something: `y` is that of the latter."""
+    """The cast changes nothing, the transposition does: `y` is its result."""
     y = jnp.sin(x).reshape(4).astype(jnp.float32)
     return y * 3
 
 
 def between(x):
-    """What is outermost does something, what is in the middle nothing."""
+    """The outermost call changes the value, the call in the middle does not."""
     y = jnp.sin(x).astype(jnp.float32).reshape(4)
     return y * 3
 

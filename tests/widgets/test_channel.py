@@ -1,4 +1,4 @@
-"""The model that carries messages, and the output that shows a run."""
+"""Test the model that carries messages, and the output that shows a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def program(x):
 
 @pytest.fixture
 def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before the channel
-    """This process's session, its channel opened anew on a recording comm."""
+    """Return this process's session, with a new channel on a recording comm."""
     session = current_session()
     monkeypatch.setattr(session.panels, "_channel", None)
     monkeypatch.setattr(session.panels, "_panels", {})
@@ -38,7 +38,7 @@ def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before
 
 @pytest.fixture
 def opened(comms):
-    """A channel that echoes requests, and its comm."""
+    """Return a channel that echoes requests, and its comm."""
     channel = Channel.open("run-1", lambda request: [({"type": "echo", "of": request}, b"\x01\x02")])
     return channel, comms[-1]
 
@@ -91,7 +91,7 @@ def test_each_run_has_a_channel_of_its_own_if_outputs_are_isolated(comms, monkey
 
 
 def marimo(*, is_notebook):
-    """What is asked of marimo, in one of its notebooks or imported elsewhere."""
+    """Return the stand-in for marimo, inside one of its notebooks or imported elsewhere."""
     html = lambda model: SimpleNamespace(text=f"<marimo-anywidget data-model={model.model_id}>")  # noqa: E731
     return SimpleNamespace(running_in_notebook=lambda: is_notebook, as_html=html)
 
@@ -238,7 +238,7 @@ def test_a_switch_in_one_panel_is_sent_to_those_of_earlier_runs(session, comms):
 
 
 def test_a_name_that_is_watched_elsewhere_is_added_and_taken_back(session, comms):
-    """The carry of a loop has the names of what the loop computes, and no values with `--watch-all`."""
+    """The carry of a loop has the names of values in the loop, and has no values with `--watch-all`."""
     with jdw.capture(watch=True) as run:
         jax.jit(carried)(jnp.ones(2))
     _ = run.panel

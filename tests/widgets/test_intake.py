@@ -1,4 +1,4 @@
-"""Requests are answered beside the main thread, each by the one who takes its comm's."""
+"""Test that requests are answered beside the main thread, each by the taker of its comm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jax_debug_widgets.widgets.intake import Intake
 
 
 class Kernel:
-    """What of ipykernel 7 the intake touches."""
+    """The parts of ipykernel 7 that the intake uses."""
 
     def __init__(self) -> None:
         self.session = Session(key=b"secret")

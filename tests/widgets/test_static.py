@@ -1,4 +1,4 @@
-"""The static picture of a run: complete, bounded, and text wherever the user's program had a say."""
+"""Test the static picture of a run: complete, bounded in size, with all text of the user's program escaped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Elements(HTMLParser):
 
     @property
     def picture(self) -> Elements:
-        """The one picture of the page, which has charts and facts."""
+        """Return the only picture of the page, which has charts and facts."""
         (source,) = [value for name, value in self.attributes if name == "src"]
         assert source
         kind, data = source.split(",", 1)
@@ -142,7 +142,7 @@ def test_any_series_can_be_drawn(snapshot, values):
 
 
 def curves(page):
-    """The points of each curve."""
+    """Return the points of each curve."""
     lines = [value for name, value in page.attributes if name == "d" and value and not set(value) & {"V", "H"}]
     return [[tuple(map(float, point)) for point in re.findall(r"[ML]([\d.]+) ([\d.]+)", line)] for line in lines]
 

@@ -1,4 +1,4 @@
-"""A run in plain text."""
+"""Test a run as plain text."""
 
 from __future__ import annotations
 
