@@ -46,7 +46,7 @@ SAYING = {features.CALLBACKS: ("loss.<lambda>", "written.<lambda>"), features.ST
 def without():
     """Return a function that runs the programs with a changed JAX and returns the results."""
     command = [sys.executable, "-W", "error", "-m", "tests._jax.another_jax"]
-    # What is compiled runs once.
+    # Compiled programs run only once.
     quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     with subprocess.Popen(
         command, cwd=ROOT, env=quick, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -95,7 +95,7 @@ def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without,
 def test_features_whose_hooks_jax_calls_differently_are_off_and_the_rest_works(hooked, how, without, as_it_is):
     hooks = {name for feature in hooked for name in hooks_of(feature).split()}
     told = without(f"{how} {' '.join(sorted(hooks))}")
-    # The one hook of this feature hands all positional arguments on, whatever they are.
+    # The only hook of this feature passes all positional arguments on unchanged.
     unharmed = {features.CALL_PROGRAMS} if how == "extra" else set()
     assert set(hooked) - unharmed <= set(told["off"])
     check(told, as_it_is)

@@ -112,7 +112,8 @@ def test_joined_prints_have_the_same_events_with_fewer_host_calls(program, same_
     assert text.count("_callback(") == CALLS[program]
     monkeypatch.setattr("jax_debug_widgets._jax.passes.program.with_joined_prints", lambda equations, _place: equations)
     apart = jax.jit(program)
-    with jdw.capture(every=1, debug=True, watch="nothing of that name") as other:  # Other settings compile anew.
+    # With other settings the program is compiled again.
+    with jdw.capture(every=1, debug=True, watch="nothing of that name") as other:
         apart(X)
     assert told(run.events) == told(other.events) != []
     assert [(one.kind, one.expected, one.seen) for one in run.findings] == [

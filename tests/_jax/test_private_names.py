@@ -107,7 +107,8 @@ def test_each_name_that_is_used_is_public_or_in_the_table_of_features():
         for module, name in names_used(tree)
         if (module, name) not in table and name not in public_names(module) | ALWAYS
     }
-    optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}  # It looks whether it is there.
+    # This name is optional: the code tests whether it exists.
+    optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}
     since_11 = {f"_jax/compat/versions.py: flattree.{name}" for name in ("nones", "pack")}
     names = () if versions.EXPLAINS_TRACES else ("config.trace_context", "pe.explain", "pe.trace_to_jaxpr")
     since_9 = {f"_jax/running/cache_misses.py: {name}" for name in names}

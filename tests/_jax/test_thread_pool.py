@@ -32,7 +32,7 @@ def test_each_part_of_a_job_is_done_once(threads, jobs):
         counts = np.zeros(PARTS, np.uint64)
         job = int(
             jobs.counting_job(counts, threads + 1)
-        )  # One more: or the last thread would give it back while it is looked at here.
+        )  # One more user, or the last thread would free the job while the test reads it.
 
         def work(job=job):
             begin.wait()

@@ -48,7 +48,7 @@ def sweep(tmp_path_factory):
 
 @pytest.mark.behaviour("R4")
 def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
-    monkeypatch.setattr(reader, "RunReader", None)  # No run is read for it: what each says of itself is enough.
+    monkeypatch.setattr(reader, "RunReader", None)  # No run is read: the summaries in the files are enough.
     runs = jdw.load(f"{sweep}/run*.jdw")
     table = runs.to_pandas()
     assert list(table.name) == ["lr1", "lr2", "lr10"] and list(table["config.lr"]) == [0.1, 0.3, 3.0]
@@ -194,7 +194,7 @@ def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp
         copy = shutil.copytree(tmp_path / "0.jdw", tmp_path / f"{number}.jdw")
         for file in (copy / "run.json", copy / "p00000/state.json"):
             file.write_text(json.dumps({**json.loads(file.read_text()), "config": {"lr": number}}))
-    plt.subplots()  # And matplotlib is there.
+    plt.subplots()  # Matplotlib can be imported.
     began = time.process_time()
     axes = jdw.load(f"{tmp_path}/*.jdw").plot("loss")
     assert time.process_time() - began < 1.0

@@ -198,7 +198,7 @@ def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
                 break
             before = len(run.events)
             go_on(process)
-            until(lambda before=before: len(run.events) > before or not run.goes_on)  # Little of it is written at once.
+            until(lambda before=before: len(run.events) > before or not run.goes_on)  # Little is written at a time.
         assert run.wait(20) and process.poll() is None, "the job goes on"
         why = "File too large" if full == "no file may grow" else "No space left on device"
         told = [note for note in run.notes if note.startswith("Recording stopped at ")]

@@ -172,7 +172,8 @@ def test_a_stranger_cannot_have_memory_or_files_by_saying_large_numbers(live, tm
         shutil.copytree(live, folder := tmp_path / f"batch{number}")
         for file in folder.rglob("live-*"):
             data = bytearray(file.read_bytes())
-            for at in [found.start() - 8 for found in re.finditer(rb"\x04\x22\x4d\x18", data)]:  # Of each LZ4 frame.
+            # The position of each LZ4 frame.
+            for at in [found.start() - 8 for found in re.finditer(rb"\x04\x22\x4d\x18", data)]:
                 data[at : at + 8] = length.to_bytes(8, "little", signed=True)
             file.write_bytes(data)
         folders.append(folder)

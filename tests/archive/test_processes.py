@@ -108,7 +108,7 @@ def test_events_of_all_processes_are_in_the_order_of_one_clock(tmp_path):
     about = folder / "p00001/process.json"
     told = json.loads(about.read_text())
     began = json.loads((folder / "p00000/process.json").read_text())["started"]
-    for ahead in (0.0, 3.0):  # Both began at the same moment; the clock of one is wrong.
+    for ahead in (0.0, 3.0):  # Both processes began at the same moment; one clock is wrong.
         clock = {"ahead": ahead, "error": 1e-4}
         about.write_text(json.dumps({**told, "started": began + ahead, "clock": clock}))
         run = jdw.load(folder)
@@ -232,7 +232,7 @@ def test_processes_that_call_different_programs_are_found(tmp_path):
 @pytest.mark.behaviour("W6")
 def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_called(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0, 3.0), steps(1.0, 2.0))
-    for process, pid in ((0, os.getpid()), (1, 2**22 + 1)):  # There is no such process.
+    for process, pid in ((0, os.getpid()), (1, 2**22 + 1)):  # No process has the second number.
         state = folder / f"p{process:05d}/state.json"
         state.write_text(json.dumps({**json.loads(state.read_text()), "is_over": False}))
         about = folder / f"p{process:05d}/process.json"

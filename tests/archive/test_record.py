@@ -399,7 +399,7 @@ def test_the_state_of_a_run_is_over_only_when_all_its_events_are_written(tmp_pat
         steps(5)
         until((tmp_path / "run.jdw/p00000/state.json").exists)
     until(lambda: made and run.is_over())
-    threading.Event().wait(0.3)  # Some thirty writes of the state.
+    threading.Event().wait(0.3)  # This is enough for some thirty writes of the state.
     assert not read_run(tmp_path / "run.jdw", Budget()).state["is_over"]
     finish(made[0])
     assert jdw.load(tmp_path / "run.jdw").is_complete

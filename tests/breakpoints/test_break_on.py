@@ -222,7 +222,7 @@ def test_nan_and_inf_are_looked_for_by_themselves(kind, steps, told, stopped):
     seen, watch = [], "y" if told == "watched" else None
     start = jnp.float32([1, 1])  # log is 0, -inf, nan
     stopped(f, start, user=lambda page: seen.extend(page.all_stops()), break_on=kind, watch=watch)
-    # Who has seen that something is not finite is not stopped by it again; by the other kind, it is.
+    # A value that has stopped with one kind (NaN or infinity) stops again only with the other kind.
     assert [stop["step"][0] for stop in seen] == steps[:1]
     where = ", the first at [0]" if told == "watched" else ""
     assert seen[0]["reason"] == f"y is not finite: 2 {'NaN' if steps[0] == 2 else 'infinite'}{where}"

@@ -161,7 +161,7 @@ def test_a_program_that_is_only_watched_is_paused_and_ended(page, program):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("program", PROGRAMS)
-# It may come while JAX's callback of the garbage collector runs, where Python tells of it and drops it.
+# The interrupt may come in JAX's callback of the garbage collector, where Python prints and drops it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_ends_a_running_program(page, program):
     f, x = PROGRAMS[program]()
@@ -209,7 +209,7 @@ def test_a_pause_stops_at_the_next_event_and_goes_on(page, program):
         stop = page.stop()
         stops.append(stop)
         if program == "collective":
-            until(lambda: not current_session().debugger.stop.warning)  # All devices come to stand together.
+            until(lambda: not current_session().debugger.stop.warning)  # All devices stop together.
         before = len(page.run.store)
         page.go_on(stop)
         until(lambda: len(page.run.events) > before)
@@ -243,7 +243,7 @@ def test_steps_whose_prints_are_results_are_paused_and_ended_at_a_step(page, wat
     )
     assert isinstance(error, jdw.Stopped)
     assert stops[0]["reason"].startswith("paused at test_ending.py:")
-    calls = [event.call for event in page.run.events]  # Read once: a late one may come.
+    calls = [event.call for event in page.run.events]  # The events are read once, because a late one may arrive.
     assert set(calls) == set(range(len(calls)))
     assert is_well()
 

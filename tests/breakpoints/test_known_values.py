@@ -38,7 +38,7 @@ def test_a_stop_by_a_gradient_has_the_values_of_its_frame_and_of_its_callers(sto
         assert {"ua", "ub", "logits", "grad/logits"} <= {*names[1]}
         own = next(one for one in stop["frames"][0]["locals"] if one["name"] == "n2")
         assert (own["stats"]["nan"], own["stats"]["zero"], own["stats"]["max"]) == (0, 1, 100)
-        # Of two calls it is that in which it stands.
+        # Of two calls, the value is that of the stopped one.
         assert page.say(stop, "n2.ravel().tolist()") == "[25.0, 0.0, 100.0]"
         assert page.say(stop, "jnp.isnan(grad('n2')).ravel().tolist()") == "[False, True, False]"
         assert page.say(stop, "grad.norm.shape") == page.say(stop, 'grad("norm").shape') == "(3, 1)"
@@ -132,7 +132,7 @@ def nested(x):
 
 @pytest.mark.parametrize(("condition", "step", "said"), [
     ("nan", [2], {"float(low), bool(jnp.isnan(last))": "(-0.25, True)"}),
-    ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That is of the step before.
+    ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That value is of the previous step.
 ])  # fmt: skip
 def test_a_stop_knows_values_of_other_loops_of_the_same_step_and_nothing_older(stopped, condition, step, said):
     def user(page):

@@ -83,7 +83,7 @@ def test_equations_made_by_jax_stand_at_the_users_line():
         scaled = x * 2.0
         return jnp.linalg.norm(jax.nn.relu(scaled))
 
-    jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX keeps what it traces here, for another call.
+    jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX caches this trace for a later call.
     run_stepwise(
         norm, (XS,), {}, lambda standing: standings.append(standing) or True, current_session().capture.lines_of
     )

@@ -30,7 +30,7 @@ def test_a_breakpoint_stops_under_every_transformation_and_leaves_results_unchan
     result, run = stopped(transform.wrap(stopping), user=lambda page: stops.extend(page.all_stops()))
     assert same_bits(result, expected)
     if transform.name == "aot":
-        # Compiled in the capture, by the lambda itself.
+        # The lambda itself compiles in the capture.
         assert len(stops) == 1
     assert bool(stops) == bool(transform.firings)
     for stop in stops:

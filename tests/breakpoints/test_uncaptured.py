@@ -238,7 +238,7 @@ def test_a_cell_waits_for_what_may_come_to_a_breakpoint_unless_it_is_captured(no
     go_on, done = threading.Event(), []
 
     def note(_):
-        # The one waits for the other: the cell for the program, or the program for the cell.
+        # Either the cell waits for the program, or the program for the cell.
         done.append(go_on.wait(0.5 if waits else 20))
 
     program = jax.shard_map(

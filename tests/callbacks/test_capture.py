@@ -23,7 +23,7 @@ def outcome(program):
         result = jax.block_until_ready(program())
         jax.effects_barrier()
     except Exception as error:  # noqa: BLE001 - which one is compared.
-        is_xlas = isinstance(error, jax.errors.JaxRuntimeError)  # These quote the program, with its numbers.
+        is_xlas = isinstance(error, jax.errors.JaxRuntimeError)  # These messages quote the program with its numbers.
         return None, (type(error), str(error)[:100] if is_xlas else str(error))
     return result, None
 

@@ -47,8 +47,8 @@ def raised_by(program):
     with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 - which one, and from where, is compared.
         program()
         jax.effects_barrier()
-    dispatch.forget_failed_tokens()  # An ordered call would fail after one that failed, and call nothing.
-    # What else the runtime says is the trace of JAX's own frames.
+    dispatch.forget_failed_tokens()  # An ordered call after a failed one would fail without calling the host.
+    # The rest of the message is the trace of JAX's own frames.
     return type(caught.value), [line for line in str(caught.value).splitlines() if "too many" in line]
 
 
@@ -291,7 +291,7 @@ def test_results_that_wait_are_within_a_limit_and_the_newest_are_kept():
     results = Results()
     results.limit = 10 * 4096
     kept = [results.keep([np.full(1024, number, np.float32)]) for number in range(20)]
-    assert results.keep([np.zeros(6 * 1024, np.float32)]).is_empty  # It alone is more than half of that.
+    assert results.keep([np.zeros(6 * 1024, np.float32)]).is_empty  # This array alone is more than half of the budget.
     taken = [returned.take() for returned in kept]
     assert [array is None for array in taken] == [True] * 10 + [False] * 10
     assert [array[0][0] for array in taken[10:]] == list(range(10, 20))
@@ -336,7 +336,7 @@ def test_a_callback_whose_result_jax_rejects_counts_as_raised(wrong, call, wrap,
     told = made.raised.removeprefix("RejectedResultError: ")
     assert told.rstrip(".") in str(raised.value) and "returned what JAX rejects" in repr(made)
     assert any(f"returned what JAX rejects: {told}" in note for note in run.notes)
-    capfd.readouterr()  # XLA writes of it, too.
+    capfd.readouterr()  # XLA also writes the error.
 
 
 @pytest.mark.parametrize("result", [np.float64(2), 2.0, np.zeros((), np.float64)], ids=repr)

@@ -75,7 +75,7 @@ def survives(variant, transform):
     try:
         jax.block_until_ready(WRAPS[transform](VARIANTS[variant])(jnp.asarray(X)))
         jax.effects_barrier()
-    except Exception as error:  # A refusal of any type; it must be about callbacks.
+    except Exception as error:  # A refusal may have any type, but must be about callbacks.
         if not any(word in str(error) for word in ("callback", "effect")):
             raise
         return False

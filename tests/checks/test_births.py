@@ -325,7 +325,7 @@ def test_an_argument_that_arrives_with_nan_is_named_at_the_functions_first_line(
     with jdw.capture(check="nonfinite", watch=watch) as run:
         loses(jnp.ones(3), {"y": X})
         w, _ = loses(jnp.ones(3), {"y": X.at[1].set(jnp.nan)})
-        loses(w, {"y": X})  # What follows from it is none of its own.
+        loses(w, {"y": X})  # NaN that follow from it have no finding of their own.
     (finding,) = run.findings
     assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1 of its program"
     assert finding.where.endswith(f":{loses.__wrapped__.__code__.co_firstlineno + 1}")
@@ -343,7 +343,7 @@ def test_a_nan_of_infinite_numbers_names_the_argument_that_arrives_with_them(wat
         fits(X, jnp.array([jnp.inf, -jnp.inf]))
     (finding,) = run.findings
     assert "gives NaN" in finding.why and "Argument `y` of `fits` arrives with infinite numbers." in finding.message
-    assert (finding.fix, finding.advice) == ((), "")  # What to mask is not in the program.
+    assert (finding.fix, finding.advice) == ((), "")  # The value to mask is not in the program.
 
 
 @jax.jit

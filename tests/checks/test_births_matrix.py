@@ -73,7 +73,7 @@ MATRIX = {
 }
 """A program, the function with the line, and what the finding says."""
 
-if jax.__version_info__ >= (0, 10):  # An older one says of a rule the line of the call, or of the loop around it.
+if jax.__version_info__ >= (0, 10):  # An older JAX has, for a rule, the line of the call or of the loop around it.
     MATRIX["custom_vjp"] = (
         slope(ruled),
         _backward,

@@ -83,7 +83,7 @@ PAIRS = [
     (choose, compute)
     for choose in CHOOSING
     for compute in COMPUTING
-    if (choose, compute) != (chosen_by_cond_in_lanes, a_branch)  # These are two choices, one in the other.
+    if (choose, compute) != (chosen_by_cond_in_lanes, a_branch)  # These are nested choices.
 ]
 
 

@@ -134,7 +134,7 @@ def test_an_index_outside_is_found_at_its_line_and_the_result_is_the_same(name, 
     program, where, arguments, says = PROGRAMS[name]
     plain = jax.jit(program)(*arguments)
     with jdw.capture(check="oob") as run:
-        checked = jax.jit(partial(program))(*arguments)  # JAX knows the program itself from the other way.
+        checked = jax.jit(partial(program))(*arguments)  # `partial` makes a new program: JAX has cached the other one.
     (finding,) = run.findings
     assert finding.kind == "oob"
     assert finding.where.endswith(f":{line_of(where)}")
@@ -187,7 +187,7 @@ def test_indices_that_a_loop_is_given_are_checked_before_it():
     )
     assert str(plain) == str(same)
     (record,) = checked.read([np.asarray(one) for one in jaxpr_as_fun(checked.program)(X, jnp.arange(20) % 13)[1:]])
-    assert record[1] == (3, 12, 0, 12)  # How many, the step, the position, the index.
+    assert record[1] == (3, 12, 0, 12)  # The count, the step, the position, the index.
 
 
 def test_a_loop_with_a_check_carries_its_numbers_apart():
@@ -197,7 +197,7 @@ def test_a_loop_with_a_check_carries_its_numbers_apart():
     )
     (loop,) = (one for one in checked.program.eqns if one.primitive.name == "scan")
     numbers = [one for one in loop.outvars if one.aval.dtype == jnp.int32 and not one.aval.shape]
-    assert len(numbers) == 5  # The iteration; how many, the step, the position, the index.
+    assert len(numbers) == 5  # The iteration, the count, the step, the position, the index.
 
 
 @pytest.mark.usefixtures("as_rows")
@@ -285,7 +285,7 @@ def test_later_calls_are_dispatched_without_python_and_are_checked(monkeypatch):
         return {"picked": table[i], "next": i + 1}
 
     table = jnp.arange(4.0)
-    for calls in (6, 3):  # In the second capture it is compiled and known.
+    for calls in (6, 3):  # In the second capture the program is compiled already.
         with jdw.capture(check="oob") as run:
             i = jnp.int32(0)
             for _ in range(calls):

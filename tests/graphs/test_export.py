@@ -45,7 +45,7 @@ def _(primals, tangents):
 
 
 @jax.custom_jvp
-def relu(x):  # Called as JAX's own, with another rule.
+def relu(x):  # It has the name of JAX's function, and another rule.
     return jnp.maximum(x, 0.0)
 
 
@@ -53,7 +53,7 @@ relu.defjvp(lambda p, t: (relu(*p), t[0] * 3))
 
 
 @jax.custom_jvp
-def power(x, n):  # Its rule calls it with other numbers, each time.
+def power(x, n):  # Its rule calls it with other numbers each time.
     return x**n
 
 
@@ -411,7 +411,7 @@ def test_the_gradient_of_branches_is_written_without_what_no_result_needs(tmp_pa
 
     exported = jdw.to_folder(transform(f), 1.0, path=tmp_path / "net")
     assert exported.is_same, exported.difference
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -421,7 +421,7 @@ def test_the_gradient_of_branches_that_give_what_is_never_set_is_written(tmp_pat
 
     exported = jdw.to_folder(jax.grad(f), sign * jnp.ones(3), path=tmp_path / "net")
     assert exported.is_same, exported.difference
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_equations(tmp_path):
@@ -429,7 +429,7 @@ def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_
     exported = jdw.to_folder(f, jnp.ones(3), path=tmp_path / "net")
     first, second, *_ = str(exported).splitlines()
     assert "traced again it has other equations, as said below" in first and "lax.optimization_barrier" in second
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 @jax.tree_util.register_dataclass

@@ -171,7 +171,8 @@ PROGRAMS = [
 def test_exported_functions_of_jax_are_equal_to_the_bit(function, args, tmp_path):
     written = jdw.to_folder(function, *args, path=tmp_path / "written")
     written.check()
-    assert written.is_same or function is solving, written.difference  # It transposes a product in another place.
+    # The export of `solving` transposes a product in another place.
+    assert written.is_same or function is solving, written.difference
     bound = [line for line in text_in(written.path).splitlines() if " bind(" in line]
     has_function = [line for line in bound if not re.search("weak_type=True|'cholesky'|'lt_to'", line)]
     assert not has_function

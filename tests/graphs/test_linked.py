@@ -145,7 +145,7 @@ def test_a_program_that_takes_long_is_compiled_once_and_compared_before(monkeypa
 def _has_lines():
     return bool(
         read_hlo(jax.jit(jnp.sin).lower(1.0).compile().as_text()).frames
-    )  # The oldest XLA's text has no tables.
+    )  # The text of the oldest XLA has no tables.
 
 
 @pytest.mark.behaviour("G3")
@@ -206,7 +206,7 @@ def test_a_parent_of_a_frame_is_another_frame():
         'HloModule f\n\nFileNames\n1 "/f.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n1 {file_name_id=1 line=9}\n'
         "2 {file_name_id=1 line=4}\n\nStackFrames\n%s\n\n\n%%f () -> f32[] {\n"
     )
-    for parents in ((1, 2), (0, 1)):  # Jaxlib writes the number plus one, or as it is.
+    for parents in ((1, 2), (0, 1)):  # Jaxlib writes the number plus one or unchanged, depending on its version.
         told = frames_in(text % "\n".join(row % parent for row, parent in zip(rows, parents, strict=True)))
         assert told == {1: (("/f.py", 9),), 2: (("/f.py", 4), ("/f.py", 9))}
     assert frames_in("HloModule f\n") == {}

@@ -102,7 +102,7 @@ def spoilt(x):
 
 @pytest.mark.behaviour("G1")
 def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
-    with jdw.capture(watch=True, values=True):  # With whole arrays beside the statistics.
+    with jdw.capture(watch=True, values=True):  # This records whole arrays beside the statistics.
         jax.jit(spoilt)(jnp.array([-1.0, 2.0, -3.0]))
     scene = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", colour="nan")
     said = {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}

@@ -249,7 +249,7 @@ MATRIX = jnp.eye(6)
     ("function", "args", "flops"),
     [
         (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True), (MATRIX, jnp.ones((6, 2))), 6 * 6 * 2),
-        (lambda a: lax.linalg.cholesky(a, symmetrize_input=False), (MATRIX,), 6**3 // 3 + 2 * 36),  # And the triangle.
+        (lambda a: lax.linalg.cholesky(a, symmetrize_input=False), (MATRIX,), 6**3 // 3 + 2 * 36),  # Plus the triangle.
         (lambda a: lax.linalg.lu(a)[0], (jnp.ones((8, 6)),), 8 * 6**2 - 6**3 // 3),
         (lax.linalg.eigh, (MATRIX,), 9 * 6**3 + 2 * 36),
         (lambda x: lax.fft(x, "FFT", (8,)), (jnp.ones((3, 8), jnp.complex64),), 5 * 3 * 8 * 3),

@@ -33,7 +33,7 @@ def of_the_shell(shell: Shell) -> dict[str, object]:
 
 def of_jax() -> dict[str, object]:
     primitives = (debugging.debug_print_p, debugging.debug_callback_p)
-    fancy = batching.fancy_primitive_batchers  # Before 0.10 the rules are in the other table.
+    fancy = batching.fancy_primitive_batchers  # Before JAX 0.10 the rules are in the other table.
     return {
         "lowering": mlir.lower_jaxpr_to_module,
         "execution": pxla.ExecuteReplicated.__call__,

@@ -49,7 +49,7 @@ CELLS = {
     "next": "%%jaxdebug\nf(9.);",
     "unload": "%unload_ext jax_debug_widgets",
     "unloaded": "f(10.)",
-    # The pump of the run that was given up on ends by itself, soon after its effects have drained.
+    # The pump of the run that has timed out ends soon after its effects have drained.
     "threads": (
         "pumps = [t for t in threading.enumerate() if t.name == 'jaxdebug-pump']\n"
         "for pump in pumps: pump.join(10)\n"

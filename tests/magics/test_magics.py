@@ -134,7 +134,7 @@ def test_on_captures_the_cells_that_follow_until_off(ours):
     ours.run("f(3.)")
     assert [event.text for event in run.events] == ["x 1.0", "x 2.0"]
     assert [call.name for call in run.calls if call.origin == "cell"] == ["f(1.0)", "f(2.0)"]
-    assert ended.summaries == 0  # `run` had begun before: counted by its headline instead.
+    assert ended.summaries == 0  # `run` began before, so that its headline is counted instead.
     assert "jaxdebug: %jaxdebug on — done" in ended.stdout
 
 

@@ -135,7 +135,7 @@ def test_every_mode_of_tracebacks_shows_the_users_frames_only(twins, mode):
     plain, ours = both(twins, "def h(x):\n    y = f(x)\n    return 1 / 0\nh(1.)")
     for one in twins:
         one.ip.run_line_magic("xmode", "Context")
-    if mode != "Verbose":  # It prints all globals, hashes and all.
+    if mode != "Verbose":  # `Verbose` prints all globals, also those with hashes.
         assert ours == plain
     assert "ZeroDivisionError" in ours[0].stdout
     assert "jax_debug_widgets/" not in ours[0].stdout

@@ -42,7 +42,7 @@ def installed_by(extra: str) -> set[str]:
         else:
             try:
                 lines = metadata.requires(name) or []
-            except metadata.PackageNotFoundError:  # For another platform, say.
+            except metadata.PackageNotFoundError:  # For example, one for another platform.
                 continue
             found.add(name)
         for line in map(Requirement, lines):

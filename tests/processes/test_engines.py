@@ -45,7 +45,7 @@ class Client(dict[int, Here]):
 @pytest.mark.behaviour("W6")
 def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
     for variable in ("JDW_RECORD", "JDW_PROCESS", "JDW_PROCESSES"):
-        monkeypatch.setenv(variable, "")  # Restored at the end.
+        monkeypatch.setenv(variable, "")  # `monkeypatch` restores it at the end.
     engines = jdw.follow(Client({4: Here(), 7: Here()}), tmp_path)
     with pytest.raises(LookupError, match="have captured nothing yet"):
         engines.run  # noqa: B018

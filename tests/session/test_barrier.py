@@ -205,7 +205,7 @@ def test_a_failed_effect_fails_its_call_and_not_the_next_run(ours):
 
 
 def test_the_pump_is_over_when_the_run_is(slow):
-    before = set(threading.enumerate())  # Pumps of earlier runs, that will see that they are over, among them.
+    before = set(threading.enumerate())  # These include pumps of earlier runs that will end soon.
     with jdw.capture(timeout=0.05) as run:
         slow.run(slow.x)
         assert slow.fired.wait(PATIENCE)
@@ -230,7 +230,7 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
         jax.jit(lambda x: jax.debug.print("{}", x))(1.0)
     assert [(call.state, call.error) for call in run.calls] == [("drained", "")]
     assert run.status().state == "done"
-    # Leave nothing failed behind for JAX's own barrier: a good program on the same devices takes its place.
+    # A successful program on the same devices replaces the failed effect, which JAX's barrier would raise.
     jax.block_until_ready(cpu_pmap(lambda x: (jax.debug.print("{}", x), x)[1], 4)(jnp.arange(4.0)))
     jax.effects_barrier()
 

@@ -377,7 +377,7 @@ def test_outputs_of_calls_are_not_kept_alive():
     with jdw.capture() as run:
         y = h(jnp.ones(3))
     assert run.barrier(10)
-    # The waiter lets go of the arrays right before it tells; what it holds last is a later wait's.
+    # The waiter frees the arrays right before it reports; the last arrays it holds are those of a later wait.
     with jdw.capture():
         h(jnp.ones(3))
     alive = weakref.ref(y)
@@ -504,4 +504,4 @@ def test_programs_that_are_of_no_call_are_counted_with_their_seconds():
         jax.effects_barrier()
     assert programs >= 3 and seconds > 0
     assert "cumsum" in run.compilations and "total" not in run.compilations
-    assert run.status().apart[0] <= programs + 1  # The function that was called is none of them.
+    assert run.status().apart[0] <= programs + 1  # The called function is not among them.

@@ -157,7 +157,7 @@ def test_every_firing_is_counted_and_the_program_without_them_computes_the_same(
     given, wanted = bare.run(), transform.wrap(jnp.sin)()
     if PLATFORM == "cpu":
         assert same_bits(given, wanted)
-    else:  # Un-jitted, and fused into one kernel, a sine is not the same to the bit there.
+    else:  # There an unjitted sine differs in a bit from one that is fused into a kernel.
         jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), given, wanted)
     report = jdw.cost(transform.wrap(body), timeout=1e-9)
     assert {site.per == "a call" for site in report} <= {transform.name not in RUN_TIME_TELLS}

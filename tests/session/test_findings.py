@@ -10,7 +10,7 @@ import jax_debug_widgets as jdw
 
 
 def read(x, i):
-    return x[i]  # of a small array
+    return x[i]  # an element of a small array
 
 
 def test_a_finding_is_shown_with_its_source_why_and_what_to_write():

@@ -41,9 +41,9 @@ def run_of(*calls: tuple[int, int, str], functions: str = "") -> list[tuple[floa
     ("calls", "told"),
     [
         ([(0, 5, "at once"), (6, 11, "at once")], [(5, 1), (5, 1)]),
-        # Dispatched before the others were over, whose ends were noted together.
+        # The first was dispatched before the others were over, whose ends were noted together.
         ([(0, 14, "at once"), (1, 15, "at once"), (2, 15, "late")], [(5, 3)] * 3),
-        # A loop that waits for each step: when C++ had dispatched it is seen late, or its end was.
+        # A loop waits for each step: the dispatch by C++, or the end, is noticed late.
         ([(1, 5, "late"), (6, 11, "late"), (11, 16, "late"), (15, 21, "late")], [(5, 4)] * 4),
         ([(1, 5, "late"), (6, 11, "late"), (11, 16, "late")], [None] * 3),
         ([(1, 5, "late"), (30, 31, "late")], [None] * 2),

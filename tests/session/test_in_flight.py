@@ -104,7 +104,7 @@ def test_calls_that_overlapped_with_another_threads_stay_ambiguous(in_flight):
         in_flight.add(call(number, number, over, three, ident=2 - number))
     assert attributed(in_flight, three=(three, [5, 6])) == [[-1, -1]]
     first, second = in_flight._records
-    first.over_ns = 7  # Of thread 2, and noted in time.
+    first.over_ns = 7  # The call of thread 2 ends, and this is noted in time.
     in_flight.add(call(2, 8, None, three, ident=1))
     assert attributed(in_flight, three=(three, range(10, 17))) == [[-1] * 7], "the first two of them are the second's"
     second.over_ns = 20

@@ -196,9 +196,7 @@ def test_an_interrupt_after_the_last_event_on_several_devices_is_raised_at_the_e
     def program():
         xs_now = jax.jit(show)(xs)
         jax.block_until_ready(xs_now)
-        monkeypatch.setattr(
-            run.call_log, "pending", lambda: [True]
-        )  # Its program is at its end, and we have not heard.
+        monkeypatch.setattr(run.call_log, "pending", lambda: [True])  # The program is over, but this is not noted yet.
         os.kill(os.getpid(), signal.SIGINT)
         after.append(True)
         monkeypatch.undo()

@@ -128,7 +128,7 @@ def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkey
         assert rows(comms[0], run)[-1]["saved"] == 1
         assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="1"' in shown["text/html"]
     last = rows(comms[0], run)[-1]
-    saved = last["saved"]  # More than one further where the run was so slow that it was written anew meanwhile.
+    saved = last["saved"]  # The number rises by more than one if a slow run was written again meanwhile.
     assert last["state"] == "done" and saved >= 2
     comms[0].ask({"type": "saved", "run": run.key})
     answer, _ = comms[0].messages[-1]

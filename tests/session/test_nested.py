@@ -69,7 +69,7 @@ def test_a_capture_that_the_garbage_collector_closes_inside_ours_ends_with_the_n
     collector = current_session().collector
     make_room = collector.make_room
 
-    def collecting(one):  # Its caller holds a lock.
+    def collecting(one):  # The caller holds a lock.
         if not seen:
             gc.collect()
             seen.append(repr(run))

@@ -89,13 +89,13 @@ def test_integers_and_keys_have_no_finding():
 def test_a_finding_counts_the_elements_of_an_array_rather_than_its_statistics():
     @jax.jit
     def f(x):
-        later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: no element is finite, of which there could be a minimum
+        later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: without finite elements there is no minimum
         first = x.at[1].set(x[0] / (x[1] - x[2])).at[2].set(jnp.nan)
         return later, first, jnp.sqrt(x * 1e30) * 1e18
 
     with jdw.capture(watch=True) as run:
         f(jnp.ones(4))
-    told = [(one.site.label, one.message) for one in run.findings]  # Neither is computed from the other.
+    told = [(one.site.label, one.message) for one in run.findings]  # Neither value is computed from the other.
     assert [label for label, _ in told] == [label for label in run.values if label in ("later", "first")], told
     assert ("later", told[0][1]) == told[0] and "3 NaN among" in told[0][1], told
     assert "1 NaN, 1 infinite among" in told[1][1], told
@@ -182,7 +182,7 @@ def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
     with jdw.capture() as run:
         for _ in range(5):
             f(1.0)
-            assert run.barrier()  # What is pending is kept.
+            assert run.barrier()  # Pending effects are kept.
     assert "… and 2 earlier calls, only their number is kept" in summary(snapshot_of(run))
 
 
@@ -490,7 +490,7 @@ def test_the_first_of_a_second_capture_is_the_first_of_its_events():
         (finding,) = run.findings
         first = run.status().first_nonfinite
         assert first is not None and finding.event == first.event == min(one.event for one in all_of(run))
-        assert finding.headline == "`hit` becomes infinite"  # Its NaN come later.
+        assert finding.headline == "`hit` becomes infinite"  # The NaN of `hit` come later.
 
 
 def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():

@@ -17,7 +17,7 @@ from tests.archive.programs import bits
 @partial(jax.jit, donate_argnums=0, static_argnames="scale")
 def train_step(params, key, x, *, scale):
     h = jnp.where(jax.random.bernoulli(key, 0.9, (8, 4)), jnp.tanh(x @ params["w"]), 0.0)
-    ratio = h.sum() / (params["count"] - 7.0)  # At call 7 it is infinite, and 0 times that is NaN.
+    ratio = h.sum() / (params["count"] - 7.0)  # At call 7 the ratio is infinite, and 0 times infinity is NaN.
     loss = (ratio * 0.0 + h**2).mean() * scale
     jax.debug.print("loss {loss}", loss=loss)
     return {"w": params["w"] - 0.1 * loss, "count": params["count"] + 1.0, "half": params["half"]}, loss

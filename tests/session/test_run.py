@@ -76,7 +76,7 @@ def test_a_run_has_a_note_while_numba_compiles(monkeypatch, tmp_path):
         compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))
         compiling.start()
         assert gate.reached.wait(20)
-        assert not native.numba_compiles()  # It is imported, and that may take its time.
+        assert not native.numba_compiles()  # The import may take long.
         gate.open.set()
         assert gate.compiled.wait(20)
         until(lambda: any("Numba is compiling" in note for note in run.notes))
@@ -94,7 +94,7 @@ def test_the_time_of_numba_is_separate_from_that_of_jax(monkeypatch, tmp_path):
     @jax.jit
     def f(x):
         native.importable("compiled_while_traced", "nothing")
-        x = jax.jit(lambda x: x + 1)(x)  # Its trace is short: Numba was no part of it.
+        x = jax.jit(lambda x: x + 1)(x)  # This trace is short: it did not include Numba.
         jax.debug.print("{x}", x=x)
 
     with jdw.capture() as run:

@@ -50,7 +50,7 @@ def test_few_firings_wait_if_no_panel_shows_the_run(looks):
         seen = len(looks)
         until(lambda: len(looks) >= seen + 3)
         assert len(run.store) == 0
-        assert len(run.events) == 3  # Who asks gets them.
+        assert len(run.events) == 3  # Reading the events takes them in.
     assert all(looks)
 
 
@@ -88,7 +88,7 @@ def test_ticks_are_rarer_without_a_panel_or_without_news(monkeypatch):
         until(lambda: recording._UNSEEN_PAUSE_S in pauses)
         assert 0.0 not in pauses
         run.panel  # noqa: B018 - opens it
-        until(lambda: 0.0 in pauses)  # It has been told how things stand.
+        until(lambda: 0.0 in pauses)  # The panel has been told the state.
         until(lambda: pauses[-1] == recording._IDLE_PAUSE_S)
         told = pauses.count(0.0)
         fire(1)

@@ -288,7 +288,7 @@ def test_python_has_its_own_methods_back():
 def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
     step = printing("other")
 
-    def ended_elsewhere():  # In a thread of its own, which stays captured.
+    def ended_elsewhere():  # It runs in a thread of its own, which stays captured.
         capture = jdw.capture()
         run = capture.__enter__()
         step(1.0)
@@ -340,7 +340,7 @@ def test_events_of_a_thread_after_its_capture_belong_to_that_capture(later):
     assert [call.state for call in first.calls] == ["drained"] * 4
     assert [len(run.callbacks.calls) for run in (first, second)] == [4, 1]
     assert first.findings == second.findings == []
-    with jdw.capture() as third:  # Nobody is in it any more: what is compiled for it is used again.
+    with jdw.capture() as third:  # No thread is in that capture any more, so its executables are used again.
         f(5)
     assert third.box == first.box
     assert third.calls[0].trace is None

@@ -97,4 +97,5 @@ def test_gradients_of_a_loop_that_runs_from_its_end(budget):
     steps, values = captured()
     kept_steps, kept = captured(budget)
     assert 0 < len(kept) < len(values)
-    assert set(zip(kept_steps, kept, strict=True)) < set(zip(steps, values, strict=True))  # In the order of the steps.
+    # Kept values have the order of their steps.
+    assert set(zip(kept_steps, kept, strict=True)) < set(zip(steps, values, strict=True))

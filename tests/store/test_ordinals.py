@@ -18,7 +18,7 @@ def test_ordinals_continue_over_several_batches_of_a_call(make_tap):
     assert of([5, 5, 5]) == [0, 1, 2]
     assert of([5, 5]) == [3, 4]
     assert of([5], other) == [0]
-    assert of([5, 6, 5, 6]) == [5, 0, 6, 1]  # Two calls of two threads.
+    assert of([5, 6, 5, 6]) == [5, 0, 6, 1]  # Calls of two threads.
     assert of([6, 6]) == [2, 3]
     assert of([5]) == [7]
     ordinals.doubtful[1] = 6

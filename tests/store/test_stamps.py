@@ -30,7 +30,7 @@ def test_threads_beyond_the_available_numbers_are_reported_as_unknown():
     stamps.tell_threads(True)
 
     def fire():
-        together.wait(PATIENCE)  # All at once: idents of threads that have ended are given again.
+        together.wait(PATIENCE)  # All threads run at once, because the ident of an ended thread is used again.
         taken[threading.get_ident()] = stamps.now()
         together.wait(PATIENCE)
 

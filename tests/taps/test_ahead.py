@@ -99,7 +99,8 @@ def test_outside_captures_its_callbacks_run_and_are_nobodys():
     jax.effects_barrier()
     assert [float(x) for x in seen] == [1.0, 2.0]
     assert type(seen[1]) is type(seen[0])
-    assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]  # JAX leaves out the one without a result.
+    # JAX removes the callback without a result.
+    assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]
 
 
 def test_late_events_belong_to_the_capture_of_their_call():

@@ -104,7 +104,7 @@ def looping(x):
 def raised(program):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is what the test compares.
         seen(program)
-    # What else JAX's runtime says is the trace of its own frames, which differ.
+    # The rest of the message is the trace of JAX's own frames, which differ.
     return type(caught.value), [line for line in str(caught.value).splitlines() if "two is too many" in line]
 
 

@@ -27,7 +27,7 @@ def asking(x):
     return jax.pure_callback(positive, like(x), x, vmap_method="sequential")
 
 
-# Each is made anew: JAX goes by functions that it has seen.
+# Each function is new, because JAX caches by function.
 PROGRAMS = {
     "calling the host": lambda: jax.jit(lambda x: asking(x) * 2),
     "donating": lambda: jax.jit(lambda x: asking(x) * 2, donate_argnums=0),

@@ -172,7 +172,7 @@ def test_a_call_in_flight_is_waited_for_as_jax_waits_for_its_effects(handed):
         for _ in range(5):
             y = long(x)
         y.block_until_ready()
-        # Its results are there together, and whoever reads takes in what has been said.
+        # All results of a program are ready together, and reading takes in its events.
         until(lambda: len(run.events) == 8)
     assert len(handed) == 8
     states = [(call.state, call.events) for call in run.calls]
@@ -214,7 +214,7 @@ def test_each_call_in_flight_has_its_own_events_also_where_few_are_recorded():
 
 def test_sampled_calls_that_python_dispatches_wait_for_no_older_one(monkeypatch):
     """Values among a program's results are known to be those of the call; waiting for the older call took a second."""
-    taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # Where arguments are given away Python dispatches what prints.
+    taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # After a donation, Python dispatches programs that print.
     taker(jnp.ones(3))
     waited = []
     theirs = CallSerializer._wait

@@ -68,7 +68,7 @@ def test_un_jitted_what_devices_have_in_common_is_of_the_axes_on_which_it_differ
 
 @pytest.mark.behaviour("P5")
 def test_un_jitted_what_jax_brings_together_of_several_devices_has_no_place(printed):
-    # JAX pairs the blocks of values that differ on other axes as they come: what it prints together was never together.
+    # JAX pairs blocks of values on different axes in the order of arrival, so its lines mix unrelated values.
     mesh = mesh_of_four()
 
     def block(x):
@@ -100,7 +100,7 @@ def test_a_partly_automatic_shard_map_tells_the_manual_axes(options, printed):
         program(x)
     assert Counter(event.text for event in run.events) == Counter(written.splitlines())
     assert all(event.mesh_coords == {"a": int(event.text[-1])} for event in run.events)
-    assert {event.device for event in run.events} == {""}  # One of two fires, and none says which.
+    assert {event.device for event in run.events} == {""}  # One of two devices fires, and it is not known which.
     assert run.findings == []
 
 

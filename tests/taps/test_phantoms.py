@@ -177,7 +177,7 @@ def test_derivative_rules_in_a_branch_get_the_arguments_that_are_theirs(looped, 
     def cubed(x, y):
         return say("value", x) ** 3 * y
 
-    # Of what the forward rule keeps, JAX takes what is an argument from the call itself, by its position.
+    # JAX reads residuals that are arguments from the call itself, by their position.
     cubed.defvjp(
         lambda x, y: (cubed(x, y), (x, y, x * y)),
         lambda kept, g: (say("x", kept[0]) ** 2 * 3 * kept[1] * g, kept[2] * kept[0] ** 2 * g / kept[1]),

@@ -81,7 +81,7 @@ def test_what_is_exported_is_as_without_us(make, options):
             backward = of.vjp().mlir_module() if make() is silent else ""
             return of.mlir_module(), backward, of.ordered_effects, of.module_kept_var_idx
 
-    plain, ours = (exported(context) for context in (nullcontext(), jdw.capture(**options)))  # All from one line.
+    plain, ours = (exported(context) for context in (nullcontext(), jdw.capture(**options)))  # One line calls both.
     assert ours == plain
 
 
@@ -91,7 +91,7 @@ def test_costs_and_text_of_a_program_are_those_without_a_capture(function, optio
     def looked_at(lowered, compiled):
         costs = lowered.cost_analysis(), compiled.cost_analysis()
         about = compiled.memory_analysis().temp_size_in_bytes, compiled.input_shardings
-        # Of the others it has addresses; of each the lines from which it is asked for.
+        # The text of other programs has addresses, and that of each program the calling lines.
         text = compiled.as_text().splitlines() if function is silent else ()
         operations = [line.partition(", metadata=")[0] for line in text if " = " in line]
         return costs, about, operations, lowered.as_text() if function is silent else ""
@@ -103,7 +103,7 @@ def test_costs_and_text_of_a_program_are_those_without_a_capture(function, optio
             return looked_at(lowered, compiled), lowered, compiled
 
     capture = jdw.capture(**options)
-    (plain, *_), (ours, lowered, compiled) = (made(context) for context in (nullcontext(), capture))  # From one line.
+    (plain, *_), (ours, lowered, compiled) = (made(context) for context in (nullcontext(), capture))  # The same line.
     assert ours == plain == looked_at(lowered, compiled)
 
 

@@ -114,7 +114,7 @@ def test_random_programs_with_unordered_prints_have_the_same_results_and_prints(
         captured, leaked = outcome(lambda: function(argument), capfd)
     assert (captured, leaked) == (bits, [])
     assert Counter(event.text for event in run.events) == Counter(lines)
-    # What has lanes says for each what that lane says alone; constants are said once for all of them.
+    # A value with lanes prints for each lane what that lane prints alone; a constant prints once.
     if mapped and isinstance(bits, bytes):
         alone = [outcome(lambda x=x: jax.jit(body.run)(x), capfd)[1] for x in XS]
         for lane, said in enumerate(alone):

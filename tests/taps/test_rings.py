@@ -161,7 +161,7 @@ def test_the_ring_of_a_freed_program_is_freed():
         with jdw.capture() as run:
             firings = (
                 current_session().capture.box(run.box).firings
-            )  # In which programs of earlier captures may still be.
+            )  # This box may still have programs of earlier captures.
             before = {id(source) for _, source in firings._all_sources()}
             f(0)
             (own,) = (source for _, source in firings._all_sources() if id(source) not in before)

@@ -62,13 +62,13 @@ def test_a_name_is_watched_from_the_next_run_on_until_it_is_taken_back():
     assert list(run.values) == ["h", "exp", "exp @ x"]
     assert offered(run) == {"x": "x", "_private": "_private"}
 
-    # Switched off it is silent at once, and not compiled into the next.
+    # A name that is removed has no events at once, and is not in the next program.
     switch(run, "exp", on=False)
     assert run.status().added == ("exp @ x",)
     run = again("h")
     assert list(run.values) == ["h", "exp @ x"]
 
-    # Added again it is heard: what had been switched off is on.
+    # A name that is added again has events again.
     switch(run, "exp", on=True)
     assert list(again("h").values) == ["h", "exp", "exp @ x"]
 
@@ -88,7 +88,7 @@ def test_runs_that_watch_nothing_or_lack_the_name_are_left_as_they_are():
     assert not run.values
 
     def other(x):
-        h = jnp.exp(x)  # Its primitive is called as the name is.
+        h = jnp.exp(x)  # The primitive has the same name as the variable.
         return h + 1
 
     with jdw.capture(watch="h") as run:

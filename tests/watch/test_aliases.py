@@ -71,7 +71,7 @@ def test_watching_everything_leaves_out_aliases_of_watched_values(watched):
         run["accept"]
     _, places = named_places(__file__, run.watch_seen())
     (place,) = (one for one in places if one.name == "accept" and "the same value" in one.why)
-    assert place.pattern(__file__) == "accept"  # The Source view offers it.
+    assert place.pattern(__file__) == "accept"  # The Code view offers this name.
 
 
 def test_a_condition_may_use_an_alias(watched):

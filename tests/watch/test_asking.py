@@ -77,9 +77,9 @@ def test_a_run_knows_its_names():
     run = run_of(watch="total,hidden")
     assert set(run) == set(run.values) and "total" in list(run)
     assert "total" in run and "totl" not in run and 3 not in run and None not in run
-    assert "hidden" in run  # It is assigned at several places: `run["hidden"]` asks which.
+    assert "hidden" in run  # `hidden` is assigned at several places: `run["hidden"]` asks which.
     assert all(name in run and run[name].site for name in run)
-    assert bool(run_of())  # A run without watched values is no empty one.
+    assert bool(run_of())  # A run without watched values is true, too.
 
 
 @pytest.mark.parametrize("wrong", [3, None, ("total",)])

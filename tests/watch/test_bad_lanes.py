@@ -161,7 +161,7 @@ def lane_by_numpy(value):
 
 
 def test_the_lanes_of_many_values_are_those_of_each(monkeypatch):
-    monkeypatch.setattr(lane_ranks, "_SMALL", 1000)  # Some are looked at one by one.
+    monkeypatch.setattr(lane_ranks, "_SMALL", 1000)  # Some lanes are then examined one by one.
     rng = np.random.default_rng(0)
     shapes = [
         ((7,), (0,)),
@@ -218,7 +218,7 @@ def four_times(x):
     [
         (jax.vmap(until_small), np.float32([2.4, 6]), True),
         (until_small, np.float32(np.nan), False),
-        (jax.vmap(four_times), np.float32([2.4, 6]), False),  # All lanes end together.
+        (jax.vmap(four_times), np.float32([2.4, 6]), False),  # Here all lanes end together.
     ],
 )
 def test_a_finding_says_that_it_counts_lanes_that_have_left_their_loop(function, x, has_ended, watched):

@@ -177,7 +177,7 @@ def ones_of(program):
 def values_of(program, x=float(X)):
     """Return the values that the program assigns to `h`, each with the iteration of each loop and its number."""
     _NOTED.clear()
-    with jax.disable_jit():  # What is checkpointed is traced nevertheless; it computes the same.
+    with jax.disable_jit():  # Checkpointed functions are traced even so, and compute the same.
         (cond if program is remat else program)(jnp.float32(x), ones_of(program))
     return tuple(_NOTED)
 
@@ -262,7 +262,7 @@ def test_values_and_gradients_where_a_condition_holds(every, watched):
     assert 0 < len(held) < len(values_of(cond))
     (told,), (gradients,) = events_of(watched(step, X, ones_of(cond), watch="h", when=f"h >= {limit}", every=every))
     same(told, taken(held, every))
-    assert gradients == []  # They are computed in another body.
+    assert gradients == []  # The gradients are computed in another body.
 
 
 @pytest.mark.parametrize("program", [cond, remat, branch_loop_branch], ids=lambda one: one.__name__)
@@ -292,7 +292,7 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
     for number, x in enumerate(xs):
         values, gradients = events_of(run, device=number)
         same(values[0], taken(values_of(program, float(x)), every))
-        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # docs/limits.md
+        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # See docs/limits.md.
             same(gradients[0], taken(gradients_of(program, float(x)), every))
 
 

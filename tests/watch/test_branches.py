@@ -73,7 +73,7 @@ def test_each_call_of_a_function_that_jax_calls_several_times_is_a_value(watched
     run = watched(jax.jit(jax.value_and_grad(total)), jnp.arange(1.0, 6.0))
     agrees(run["grad/c"], np.ones(5))
     place = f"s@test_branches.py:{product.__code__.co_firstlineno + 1}"
-    # Neighbours, these again, and each of what comes between times its neighbour: c = [1, 2, 2·3, 2·12, 24·5].
+    # Products of neighbours, of these products, and of the elements between: c = [1, 2, 2·3, 2·12, 24·5].
     values = [[1 * 2, 3 * 4], [2 * 12], [2 * 3, 24 * 5]]
     gradients = [[1 + 3 + 12 * (1 + 5), 2 * (1 + 5)], [1 + 5], [1, 1]]
     for number, (value, gradient) in enumerate(zip(values, gradients, strict=True), 1):

@@ -37,7 +37,7 @@ def op_by_op(function, *arrays):
     values = dict(zip(program.invars, arrays, strict=True))
     for equation in program.eqns:
         operands = [one.val if isinstance(one, core.Literal) else values[one] for one in equation.invars]
-        if equation.primitive is lax.div_p:  # Of what XLA itself broadcasts it multiplies with the reciprocal.
+        if equation.primitive is lax.div_p:  # XLA multiplies by the reciprocal of an operand that it broadcasts.
             operands = jnp.broadcast_arrays(*operands)
         results = equation.primitive.bind(*operands, **equation.params)
         values.update(zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True))

@@ -126,7 +126,7 @@ def test_a_print_in_a_checkpointed_function_has_the_line_of_its_caller(outer):
 
 
 def test_a_capture_leaves_the_compiled_text_of_a_checkpointed_program_unchanged(monkeypatch):
-    # Where a breakpoint of ours was left out of a program, all is compiled again in a capture.
+    # If a breakpoint of ours was left out of a program, a capture compiles everything again.
     monkeypatch.setattr(reuse_executables, "_left_out", threading.Event())
     program = jax.jit(jax.grad(of_one))
     plain = program.lower(W, X).compile().as_text()

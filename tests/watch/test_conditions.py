@@ -314,7 +314,7 @@ def test_the_step_of_what_is_taken_in_some_calls_only_is_which_call_of_its_progr
     with jdw.capture(watch="size", when="size < 1", every=every) as run:
         for number in range(12):
             if number == 7:
-                double(x)  # Another program: its calls are none of `decay`.
+                double(x)  # Calls of this program are no calls of `decay`.
             x, _ = decay(x)
     assert run["size"].steps.tolist() == calls
     assert run["size"].to_pandas().index.tolist() == calls

@@ -87,7 +87,7 @@ def test_what_the_function_computes_is_watched(name, around, watched, agrees, sa
 @pytest.mark.parametrize("around", MAPPED)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_of_a_custom_vmap_function_are_recorded_by_lane(name, around, watched, same_bits, monkeypatch):
-    monkeypatch.setattr(current_session().capture.lanes, "_found", {})  # What other tests have seen batched.
+    monkeypatch.setattr(current_session().capture.lanes, "_found", {})  # Forgets lanes of other tests.
     program = MAPPED[around](model(FUNCTIONS[name]))
     plain = program(XS)
     run = watched(program, XS, watch="lanes/y")

@@ -117,7 +117,7 @@ OTHERS = {
     "top_k": "lax.top_k(x, 2)[0]",
     "transpose": "x.T",
     "tridiagonal_solve": "lax.linalg.tridiagonal_solve(jnp.array([0., 1, 1]), x[0] + 3, jnp.array([1., 1, 0]), x)",
-    # What `jax.numpy` and `jax.nn` make of several, with rules of their own.
+    # Functions of `jax.numpy` and `jax.nn` of several operations, with their own rules.
     "float_power": "jnp.float_power(x, 3)",
     "logsumexp": "jax.nn.logsumexp(x, 1)",
     "softmax": "jax.nn.softmax(x)",
@@ -126,7 +126,7 @@ OTHERS = {
     "sinc": "jnp.sinc(x)",
     "std": "x.std()",
 }
-SLOW = {  # To compile.
+SLOW = {  # These compile slowly.
     "eigh": "jnp.linalg.eigh(x + x.T)[0]",
     "qr": "jnp.linalg.qr(x)[1]",
 }

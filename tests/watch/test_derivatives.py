@@ -112,7 +112,7 @@ def test_each_layer_of_a_python_loop_has_one_gradient(is_inside_a_scan, watched)
     def forward(x, added):
         for w, one in zip(layers, added, strict=True):
             z = x @ w
-            x = jnp.tanh(z) + one  # `tanh` is transposed into two products
+            x = jnp.tanh(z) + one  # The transpose of `tanh` has two products.
         return (x**2).sum()
 
     def loss(x):
@@ -303,7 +303,7 @@ def test_a_chain_of_sums_has_each_gradient(watched, agrees, around):
         return (jnp.tanh(residual(h, b, added)) ** 2).sum()
 
     wanted = jax.grad(of_parts)((jnp.zeros((4, 3)),) * 5)
-    if around == "custom_jvp":  # The value and what `jax.jvp` computes beside it are of one line.
+    if around == "custom_jvp":  # The value and the tangent of `jax.jvp` have the same line.
         agrees(run["r"], 3.0 - (h * 3 + b - h))
         return
     if around == "twice":
@@ -471,7 +471,7 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
     own = {value.site.label: value for value in run.values.values() if value.site.function == "plain_block"}
     for name, gradient in wanted.items():
         for layer in range(3):
-            agrees(own[f"grad/{name}"], gradient[layer], layer)  # Though the last layer's came first.
+            agrees(own[f"grad/{name}"], gradient[layer], layer)  # The gradient of the last layer came first.
     np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
     assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]
@@ -537,12 +537,12 @@ def test_names_of_a_function_differentiated_twice_are_exact(watched, agrees):
         return (e**2).sum()
 
     run = watched(jax.jit(jax.grad(outer)), X)
-    agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
+    agrees(run["d"], jax.grad(inner)(X))  # The addition of its gradient must not appear as `d[1]`.
     agrees(run["grad/e"], 4 * jax.grad(inner)(X))
     agrees(run["grad/d"], 8 * jax.grad(inner)(X))
     agrees(run["a"], jnp.sin(X))
     agrees(run["grad/x"], jax.grad(outer)(X))
-    agrees(run["grad/a"], 2 * jnp.sin(X))  # Of the derivative that it is computed for.
+    agrees(run["grad/a"], 2 * jnp.sin(X))  # This is the gradient in the derivative for which it is computed.
     agrees(run["grad/b"], jnp.ones_like(X))
     returned = {"grad/b.sum()", "grad/(e ** 2).sum()"}
     assert set(run.values) == {"x", "a", "d", "e", "grad/a", "grad/b", "grad/d", "grad/e", "grad/x"} | returned
@@ -564,7 +564,7 @@ def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, ag
     agrees(run["grad/e"], 1.5)
     agrees(run["grad/de"], 6 * jax.grad(energy, 1)(p, x))
     agrees(run["grad/push"], 2 * jax.grad(lambda x: jnp.tanh(x @ p).sum())(x))
-    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives has no names on jax 0.8 (docs/limits.md).
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # See docs/limits.md: results of `jax.vjp` on jax 0.8.
         agrees(run["grad/pulled"], jnp.full_like(x, 2))
         agrees(run["grad/v"], 2 * jnp.cos(x @ p) * (jnp.ones_like(x) @ p))
 
@@ -638,7 +638,7 @@ def test_a_value_and_its_tangent_have_their_names_and_no_gradient_of_one_for_the
     agrees(run["q"], q)
     agrees(run["ux"], ux)
     agrees(run["grad/r"], 2 * (ux - q) / 3)
-    agrees(run["grad/q"], -2 * (ux - q) / 3)  # The statement that computes it has computed its tangent, too.
+    agrees(run["grad/q"], -2 * (ux - q) / 3)  # The same statement has computed its tangent.
 
 
 def test_a_sum_of_which_an_operand_is_used_by_what_only_the_value_needs(watched, agrees):
@@ -758,7 +758,7 @@ def test_derivatives_of_derivatives_are_told_and_so_is_the_gradient_of_a_loss_of
     for run in (watched(jax.jit(loss), p, xs), watched(jax.jit(step), p, xs)):
         agrees(run[name], jax.vmap(lambda x: HIGHER[name](p, x))(xs))
     agrees(run["cost"], loss(p, xs))
-    for leaf, gradient in jax.grad(loss)(p, xs).items():  # That of `c`, on which nothing hangs, is JAX's own zeros.
+    for leaf, gradient in jax.grad(loss)(p, xs).items():  # The gradient of the unused `c` is JAX's own zeros.
         agrees(run[f"grads['{leaf}']"], gradient)
 
 
@@ -809,7 +809,7 @@ def of_one_checkpoint(w, x, one):
 def test_gradients_of_what_checkpointed_functions_that_share_a_weight_give(function, watched, agrees):
     w, x, one = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 8).reshape(4, 2), jnp.ones((4, 3))
     run = watched(jax.jit(jax.value_and_grad(function)), w, x, one)
-    # That of a factor of one is the value times its gradient.
+    # The gradient of a factor of one is the value times its gradient.
     a = jnp.tanh(x @ w) * 2
     agrees(run["a"], a)
     agrees(run["grad/a"], jax.grad(function, 2)(w, x, one) / a)

@@ -101,7 +101,7 @@ def test_the_loss_and_the_auxiliary_output_have_their_names(watched, agrees, dig
     @nnx.jit
     def in_one_call(model, optimizer, images, labels):
         (loss, logits), grads = nnx.value_and_grad(loss_and_logits, has_aux=True)(model, images, labels)
-        margin = told(logits=logits, loss=loss)  # Which is which the call does not tell.
+        margin = told(logits=logits, loss=loss)  # The call does not show which argument is which.
         optimizer.update(model, grads)
         return margin
 
@@ -196,7 +196,7 @@ def test_apply_is_watched_where_it_is_jitted_itself(transform, watched, agrees):
 def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agrees):
     module, x = Perceptron(), jnp.linspace(0, 1, 6).reshape(2, 3)
     variables = module.init(jax.random.key(0), x)
-    # Other tests watch `y`, and of their functions it would be said where they have it.
+    # Other tests watch `y`, and a note would name the lines in their functions.
     run = watched(jax.jit(module.apply), variables, x, watch="y", histograms=True)
     assert "'y' is a variable of a library: `--watch y@linear.py` (watch='y@linear.py') asks for it." in run.notes
     run = watched(jax.jit(module.apply), variables, x, watch="y@linear.py,h")

@@ -62,7 +62,7 @@ def assert_leaves_agree(run, agrees, name, tree):
 @since_9
 def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
-    step(perceptron, state, *digits)  # What was traced and compiled before is named as well.
+    step(perceptron, state, *digits)  # Programs that were traced and compiled before have names, too.
     run = watched(step, perceptron, state, *digits)
     grads = eqx.filter_grad(loss_of)(perceptron, *digits)
     updates, _ = OPTIMISER.update(grads, state)
@@ -177,7 +177,7 @@ def test_an_nnx_model_and_its_gradients(watched, agrees, digits):
     for part, kind in (("head", "kernel"), ("head", "bias"), ("norm", "scale"), ("norm", "bias")):
         agrees(run[f"model.{part}.{kind}"], getattr(getattr(before, part), kind)[...])
         agrees(run[f"grads.{part}.{kind}"], grads[part][kind][...])
-    agrees(run["model.norm.var"], before.norm.var[...])  # It is no parameter: `grads` has none.
+    agrees(run["model.norm.var"], before.norm.var[...])  # The variance is no parameter, so `grads` does not have it.
     agrees(run["logits"], nnx.clone(before)(digits[0]))
     agrees(run["loss"], run.result)
 

@@ -143,7 +143,7 @@ def test_a_checkpointed_helper_gives_on_in_another_order(watched, whole):
     for _ in range(2):
         trace, last = swapped(last)
         traces.append(trace)
-    assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # In the helper, and where it is called.
+    assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # One value in the helper, and one in its caller.
     np.testing.assert_allclose(whole(run, "trace")[::2], traces, rtol=1e-5)
 
 

@@ -126,7 +126,7 @@ def test_residuals_of_a_branch_in_a_shard_map_do_not_get_the_names_of_its_result
     x = jnp.concatenate([X, X])[:4]
     run = watched(jax.jit(jax.grad(mapped)), W, x, values=True)
     for name, value in {"q": jnp.sin(x @ W) + x, "r": jnp.sin(x)}.items():
-        for told in whole(run, name):  # What the backward pass does not need is left out.
+        for told in whole(run, name):  # Values that the backward pass does not need are left out.
             assert any(np.allclose(told, part) for part in np.split(value, 2))
 
 

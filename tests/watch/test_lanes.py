@@ -85,7 +85,7 @@ def agree(value, wanted: np.ndarray, step: int = 0) -> None:
     finite = np.where(np.isfinite(wanted), wanted, np.nan)
     of = {"min": np.nanmin, "max": np.nanmax, "mean": np.nanmean, "std": np.nanstd}
     for name, reduced in of.items():
-        atol = 2e-3 * np.nanmax(np.abs(finite)) if name == "std" else 1e-5  # It is good to a thousandth of the mean.
+        atol = 2e-3 * np.nanmax(np.abs(finite)) if name == "std" else 1e-5
         np.testing.assert_allclose(lanes[name][step], reduced(finite, axis=rest), rtol=1e-4, atol=atol, err_msg=name)
     counts = {"zeros": wanted == 0, "nan": np.isnan(wanted), "posinf": wanted == np.inf, "neginf": wanted == -np.inf}
     for name, which in counts.items():
@@ -262,7 +262,7 @@ def test_devices_are_told_one_by_one_with_their_lanes():
     with jdw.capture(watch="lanes/h") as run:
         jax.block_until_ready(program(W, xs))
     jax.effects_barrier()
-    names = [f"{device.platform}:{device.id}" for device in devices]  # As `str(device)` says since JAX 0.10.
+    names = [f"{device.platform}:{device.id}" for device in devices]  # `str(device)` since JAX 0.10.
     assert {event.device for event in run.events} == set(names)
     told = run["h"].to_pandas()
     assert set(told["device"]) == set(names)

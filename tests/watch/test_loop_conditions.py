@@ -92,7 +92,7 @@ def test_an_unwatched_loop_condition_has_a_note(watched, same_bits):
         return lax.scan(lambda c, _: (settle(c)[1], c), x, length=6)[0]
 
     run = watched(jax.jit(outer), 5.0, watch="error,new", every=3)
-    assert run.status().notes == ()  # The iterations of the outer loop are sampled: in them all is as ever.
+    assert run.status().notes == ()  # The outer loop is sampled; the inner one is watched as usual.
     np.testing.assert_allclose(run["error"]["value"][: len(errors(5.0))], errors(5.0), rtol=1e-5)
 
     def printing(state):

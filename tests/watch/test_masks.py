@@ -104,7 +104,7 @@ def test_a_running_maximum_begins_below_all(watched):
         return last, all_of
 
     assert found_in(watched(largest, Q[:, 0])) == set()
-    # Nothing says that a maximum may be infinite where not all is.
+    # A maximum may not be infinite if some elements are finite.
     assert "higher" in found_in(watched(largest, Q[:, 0].at[0].set(-jnp.inf)))
 
 

@@ -49,7 +49,7 @@ def test_values_and_gradients_of_what_the_compiler_splits(watched, agrees, kind)
         run = watched(jax.jit(jax.value_and_grad(model)), w, xs)
     for name, wanted in by_hand().items():
         agrees(run[name], wanted)
-    assert len(run.status().notes) == 1, run.status().notes  # What it costs.
+    assert len(run.status().notes) == 1, run.status().notes  # The only note is about the cost.
 
 
 @since_9
@@ -236,7 +236,7 @@ def averaged_and_mapped(params, xs):
 )
 @pytest.mark.each
 def test_the_result_of_a_collective_over_a_tree_has_its_paths(step, is_checked, watched, agrees):
-    # Two of one type, which the backward pass makes in another order.
+    # Two parameters have one type, and the backward pass computes them in another order.
     params = {"w": W, "b": jnp.arange(3.0), "a": W * 2 + 1}
     mapped = jax.jit(jax.shard_map(step, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P(), check_vma=is_checked))
     run = watched(mapped, params, XS)
@@ -255,7 +255,7 @@ def test_the_result_of_a_collective_over_a_tree_has_its_paths(step, is_checked, 
 )
 @pytest.mark.each
 def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_native, watched, agrees, monkeypatch):
-    # What is watched in it is traced again: its calls are sampled, or the loop that it is in.
+    # The watched function is traced again: its calls, or the loop around it, are sampled.
     if not is_native:
         monkeypatch.setattr(statistics, "native_target", lambda: None)
 
@@ -310,7 +310,7 @@ def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_li
     try:
         says(XS)
     except TypeError:
-        with jdw.capture(watch="body.h") as run:  # Notes are of all captures with equal options.
+        with jdw.capture(watch="body.h") as run:  # All captures with equal options share their notes.
             np.testing.assert_array_equal(split(XS), XS * 2 + 1)
         (note,) = (note for note in run.notes if "runs unwatched" in note)
         assert "a `jax.debug.print` fails there as well" in note

@@ -189,7 +189,7 @@ def test_the_value_and_not_what_differentiation_computes_beside_it_has_the_name(
     agrees(run["z"], jnp.sin(h))
     agrees(run["loss"], gelu_loss(w, x))
     agrees(run["g"], jax.grad(gelu_loss)(w, x))
-    # The gradient of each name beside it.
+    # The expected gradient is beside each name.
     agrees(run["h"].gradient, jax.grad(lambda h: (jnp.sin(h) ** 2).sum())(h))
     agrees(run["grad/z"], 2 * jnp.sin(h))
     assert run["z"].gradient.site.phase == "backward"
@@ -364,7 +364,7 @@ def test_a_name_that_matches_nothing_is_told_with_the_nearest(watched):
     run = watched(affine, W, B, X, watch=["logit", "b"])
     (note,) = run.status().notes
     assert "'logit'" in note and "'logits'" in note
-    # The same program in the cache says the same in the next run.
+    # A cached program has the same values in the next run.
     assert watched(affine, W, B, X, watch=["logit", "b"]).status().notes == (note,)
 
 
@@ -530,7 +530,7 @@ def test_a_value_that_a_function_and_its_caller_call_by_one_name_is_one(watched,
     assert len([name for name in run.values if name.startswith("loss@")]) == 2
     agrees(run["loss"], (4 * X**2).sum())
     assert run.series("loss")[1].item() == run["loss"]["value"].item()
-    with pytest.raises(KeyError, match="several places"):  # Two values.
+    with pytest.raises(KeyError, match="several places"):  # The name has two values.
         _ = run["h"]
     with pytest.raises(KeyError, match=r"of 'g' there are g.min, .*--values"):
         run.series("g")

@@ -82,14 +82,14 @@ def oriented(axes, depth):
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.each
 def test_each_lane_has_the_value_of_the_program_without_vmap(around, depth, place, axes, watched):
-    jax.clear_caches()  # Lanes are noted while JAX batches: what other tests have left there would hide what is missing.
+    jax.clear_caches()  # Lanes are noted while JAX batches, so caches of other tests would hide missing ones.
     program = jax.jit(by_lane(model, axes, AROUND[around], place, depth))
     run = watched(program, *oriented(axes, depth), watch="lanes/h")
     wanted = np.empty((*SIZES[:depth], 3), np.float32)
     for lane in itertools.product(*map(range, SIZES[:depth])):
         wanted[lane] = hidden(*(one[number] for one, number in zip(INPUTS, lane, strict=False)))
     assert run.values
-    for value in run.values.values():  # Of what is recomputed as well.
+    for value in run.values.values():  # This includes recomputed values.
         assert value.site.watch.lanes == SIZES[:depth]
         for statistic, reduced in {"mean": wanted.mean(-1), "min": wanted.min(-1), "max": wanted.max(-1)}.items():
             np.testing.assert_allclose(value.lanes[statistic][-1], reduced, rtol=1e-4, atol=1e-5)

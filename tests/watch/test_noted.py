@@ -194,7 +194,7 @@ def test_a_debugger_that_begins_in_a_traced_function_stays(watched):
         return z
 
     watched(f, X)
-    assert debugger.lines == 2  # And none of ours is called for them.
+    assert debugger.lines == 2  # Our functions are not called for these lines.
     assert sys.gettrace() is None
 
 

@@ -69,7 +69,7 @@ def test_adversaries_that_share_a_network_have_the_gradients_of_their_own_passes
     making, judging = jax.grad(maker_loss, (1, 2))(GENERATOR, none, none)
     passes = [
         (of_layers(run_net, DISCRIMINATOR, REAL * 2), [None]),
-        (of_layers(run_net, GENERATOR, NOISE), [making, None]),  # The critic's loss has it without a gradient.
+        (of_layers(run_net, GENERATOR, NOISE), [making, None]),  # In the critic's loss it has no gradient.
         (of_layers(run_net, DISCRIMINATOR, fake), [seen, judging]),
         (of_layers(run_net, DISCRIMINATOR, REAL), [true]),
     ]

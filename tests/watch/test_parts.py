@@ -349,7 +349,7 @@ def test_trees_that_inlined_functions_are_given_and_return_have_their_paths(watc
     def train(params, x):
         once, _ = Trainer().step(params, x)
         twice, _ = Trainer().step(once, x)
-        return twice, loss_of_layer(twice, x)  # Uses "w" before "b".
+        return twice, loss_of_layer(twice, x)  # This uses "w" before "b".
 
     run = watched(train, LAYER, X)
     params = [LAYER]
@@ -500,7 +500,7 @@ def test_what_is_left_of_a_tuple_in_a_differentiated_loop_is_not_told_by_how_man
     def loss(x):
         @jax.jit
         def body(_, t):
-            scaled = t * t.mean()  # For its derivative there is one result more, and `q` is left out.
+            scaled = t * t.mean()  # The derivative adds one result, and leaves `q` out.
             h, q = jax.jit(both)(scaled, scaled)
             return q, h
 

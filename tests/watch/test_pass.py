@@ -120,7 +120,7 @@ def test_a_failure_to_watch_a_freed_program_is_not_reported_again(monkeypatch):
     def broken(*_args):
         raise RuntimeError("no pass today")
 
-    x = jnp.float32(1)  # JAX compiles a program for that, once.
+    x = jnp.float32(1)  # JAX compiles a program for the conversion once.
 
     def notes(f):
         with jdw.capture(watch="inner,one") as run:
@@ -132,7 +132,7 @@ def test_a_failure_to_watch_a_freed_program_is_not_reported_again(monkeypatch):
         patch.setattr(WatchHooks, "_with_taps", broken)
         assert "no pass today" in notes(jax.jit(lambda x: body(x) * 8))[0]
         assert "no pass today" in notes(kept)[0]
-    assert "no pass today" in notes(kept)[0]  # It is compiled.
+    assert "no pass today" in notes(kept)[0]  # The program is compiled here.
     del kept
     gc.collect()
     assert not any("no pass today" in note for note in notes(jax.jit(lambda x: x * 9)))
@@ -334,13 +334,13 @@ def test_the_standard_deviation_of_numbers_far_from_zero_is_precise(size, first,
         wanted = {"mean": exact.mean(), "std": exact.std(), "l2": np.linalg.norm(exact)}
         if len(exact) < len(each):
             wanted["l2"] = np.nan
-        # XLA's way compares with the middle of the least and the greatest, which may be far from the others.
+        # XLA's implementation subtracts the middle of minimum and maximum, which may be far from the other elements.
         digits = 1e-2 if way == "by XLA" else 1e-5
         assert {name: told[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
         lane = dict(
             zip(STATISTICS, np.asarray(jax.jit(lambda x: by_lane(x[None], (0,)))(each))[0].tolist(), strict=True)
         )
-        digits = digits if jax.default_backend() == "cpu" else 1e-2  # Lanes are XLA's.
+        digits = digits if jax.default_backend() == "cpu" else 1e-2  # XLA computes the statistics of lanes.
         assert {name: lane[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
 
 
@@ -495,7 +495,7 @@ def test_the_note_about_the_cost_of_watching_comes_before_the_program_runs():
     (note,) = told[0]
     assert note.startswith("With 3 watched values (49.2 kB a step) programs are expected to take about")
     assert len(note.split(". ")[0]) < 140, "a line of the panel"
-    # Of a program that takes next to nothing a multiple says little.
+    # For a very short program a multiple says little.
     assert re.search(r"about 0\.\d+ ms longer a call, [\d.]+ times as long", note)
     with jdw.capture(watch="inner") as run:
         f(jnp.zeros((64, 64)))

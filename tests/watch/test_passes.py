@@ -190,7 +190,7 @@ def test_a_jitted_function_of_several_programs_has_its_own_gradients_in_each(wat
         first, second, third = (jax.jit(jax.value_and_grad(one)) for one in (once, beside, once))
         return first(x, 2.0), second(x, 3.0), third(x + 2.0, 4.0)
 
-    for _ in range(2):  # The second time JAX has all of it in its caches.
+    for _ in range(2):  # The second time everything is in JAX's caches.
         run = watched(both, X)
         values = {label.partition("#")[2]: value for label, value in run.values.items() if label.startswith("h@")}
         gradients = {label.partition("#")[2]: one for label, one in run.values.items() if label.startswith("grad/h@")}

@@ -99,7 +99,7 @@ class Truth:
         key = line, name, steps, next(self._counts[line, name, steps, lanes]), lanes
         if self._zeros or not isinstance(
             value, jax.core.Tracer
-        ):  # What a derivative inside takes has no value of its own.
+        ):  # The argument of an inner derivative has no value of its own.
             self._noted[key] = value
         return value + self._zeros.get(key, 0.0)
 
@@ -169,7 +169,7 @@ def is_of(event, array):
 def differences(source, noted, transform, file):
     """Return the shown values that are wrong."""
     truth = Truth(noted, 1 if transform in ONE else LANES)
-    # Of the sine of what has grown that much no digit is the same twice.
+    # The sine of such large numbers has no reproducible digit.
     assume(max(np.abs(one).max() for arrays in truth.values.values() for alike in arrays for one in alike) < LARGE)
     file.write_text(source)
     module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap, "fori": lax.fori_loop}
@@ -180,7 +180,7 @@ def differences(source, noted, transform, file):
     wrong = []
     sites = {name: site for name, site in run.values.sites().items() if site.file == str(file)}
     ids = {site.id for site in sites.values()}
-    # Beside a value there is also the gradient that a derivative inside gives for it.
+    # A value may also have the gradient of an inner derivative.
     given = {
         number for number, line in enumerate(source.splitlines(), 1) if "grad(product" in line or "= pull_back(" in line
     }

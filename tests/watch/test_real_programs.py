@@ -279,13 +279,13 @@ def _equal_an_un_jitted_run(run: Any, program: Any, name: str) -> None:
     for (line, full), values in sites.items():
         found = re.fullmatch(r"(\w+)(.*)", full)
         trees = expected.get((line, found[1])) if found else None
-        if not found or not trees:  # No plain name.
+        if not found or not trees:  # This is no plain name.
             continue
         for number, value in enumerate(values):
-            own = trees[number :: len(values)]  # A line that one trace comes to twice is two values.
+            own = trees[number :: len(values)]  # A line that one trace executes twice has two values.
             assert len(own) == len(value.steps), full
             for step, leaves in enumerate(own):
-                # Of a tree whose paths the source does not tell, `g[1]` is the second leaf.
+                # If the source does not show the paths of a tree, `g[1]` is its second leaf.
                 array = leaves[found[2]] if found[2] in leaves else list(leaves.values())[int(found[2].strip("[]"))]
                 assert sorted(array.shape) == sorted(value.site.watch.shape)
                 norm = value["value" if array.size == 1 else "l2"][step]

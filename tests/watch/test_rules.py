@@ -132,7 +132,7 @@ def test_values_in_a_custom_rule_have_their_names(activation, around, outside, w
     for name in RULES[activation]:
         value, executions = run[name], seen[name]
         assert executions
-        if value.site.function == "clipped_backward":  # Un-jitted, the last iteration is the first.
+        if value.site.function == "clipped_backward":  # In the unjitted run the last iteration comes first.
             executions = executions[::-1]
         assert len(value.steps) == len(executions)
         for step, array in enumerate(executions):
@@ -283,7 +283,7 @@ def test_values_in_differentiated_loops_of_a_backward_rule_have_their_names(name
                 one for one in run.values.values() if one.site.watch.name == each and line < one.site.line < line + 8
             ]
             own.sort(key=lambda one: one.site.line)
-            # Without a loop what it is given has its name from there.
+            # Without a loop the argument has the name of its caller.
             assert len(own) == 1 + (name == "once" and each in ("a", "gth"))
             for round_of in range(2 if outside == "scan" else 1):
                 agrees(own[-1], array, step + steps * round_of)

@@ -139,7 +139,7 @@ def test_a_sampled_loop_gives_the_same_and_every_nth_of_its_values(name, same_bi
         result = program(X)
         text = tapped(program.lower(X)).as_text()
     assert same_bits(result, plain)
-    # Under `vmap` a branch looks for the lane of the first NaN.
+    # Under `vmap` a branch searches for the lane of the first NaN.
     assert ("stablehlo.case" in text) == (name in SWITCHES or name in ("vmapped while", "lanes that end"))
     kept = [event for event in full.events if event.site.watch and event.step[0] % EVERY == 0]
     sampled = [event for event in run.events if event.site.watch]
@@ -216,7 +216,7 @@ def test_every_nth_call_of_a_function_is_watched_with_its_own_number():
         h = jnp.sin(x)
         return h * 2
 
-    for _ in range(2):  # The second capture finds it compiled, after calls that are no multiple of `every`.
+    for _ in range(2):  # In the second capture it is compiled; the calls before are no multiple of `every`.
         with jdw.capture(watch="h", every=3) as run:
             for _ in range(5):
                 program(X)

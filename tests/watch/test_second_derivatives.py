@@ -46,7 +46,7 @@ def test_second_derivatives_of_a_loss_keep_their_values_and_gradients(program, w
     agrees(run["r"], each)
     agrees(run["grad/r"], each / 2)
     agrees(run["grad/ut"], each / 2)
-    # Of the first derivative, if any: those of the second and of the loss are others'.
+    # Gradients of the first derivative, if any.
     for gradient in whole(run, "grad/z"):
         np.testing.assert_allclose(gradient, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)
 

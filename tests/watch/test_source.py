@@ -46,7 +46,7 @@ def test_the_range_of_an_assignment_is_what_the_interpreter_says_of_its_operatio
     assert (statement.span.line, statement.span.column) == (len(before), len(before[-1].encode()))
     assert [target.text for one in source.statements for target in one.targets] == targets
     assert statement.is_return == (not targets)
-    # The ranges that CPython has in its code objects, of all instructions.
+    # The ranges of all instructions in CPython's code objects.
     code = compile(text, "<test>", "exec").co_consts[0]
     assert tuple(statement.span) in {(a, c, b, d) for a, b, c, d in code.co_positions()}
 

@@ -115,7 +115,7 @@ def twice_jacobian(function, x, v):
 ASKED = [pushed, pushed_twice, with_aux, by_equinox, jacobian, twice_jacobian]
 
 
-# All functions by one derivative and by two, and all ways to ask for one of a loop.
+# All functions under one derivative and under two, and all ways to differentiate a loop.
 COMBINED = [*itertools.product([pushed, twice_jacobian], FUNCTIONS), *((asked, scanned) for asked in ASKED[1:-1])]
 
 
@@ -275,7 +275,7 @@ def test_jvp_linearize_and_vjp_have_names_for_unchanged_arguments_and_constants(
     run = watched(program, X)
     for name in ("same", "value[0]"):
         agrees(run[name], X)
-    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives is not copied on jax 0.8.
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # On jax 0.8 the results of `jax.vjp` are not copied.
         agrees(run["given"], X)
     agrees(run["number"], 3.0)
     agrees(run["slopes[0]"], X * 2)

@@ -42,7 +42,7 @@ def quickly_compiled():
 def assert_named(program, root, *, every=True):
     """Assert that each leaf that lines assign to `root` has its path and its unjitted value, each time."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-        if jax.__version_info__ < (0, 9):  # It says of what was traced before that it comes from where that was called.
+        if jax.__version_info__ < (0, 9):  # Such a JAX keeps the lines of the first caller.
             jax.clear_caches()
         with jdw.capture(watch="*") as run:
             jax.block_until_ready(program())
@@ -93,7 +93,7 @@ def new_state():
         return Normed.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-2), means={"m": jnp.zeros(())})
 
 
-STATE = jax.jit(new_state)()  # One program; not one for each operation.
+STATE = jax.jit(new_state)()  # One program instead of one for each operation.
 
 
 def gradients(state, x, y):
@@ -456,7 +456,7 @@ def test_objects_that_a_function_builds_have_their_fields(over, sow, use):
 
     _, paths = assert_named(lambda: program(keys if over is jax.vmap else keys[0]), "fresh")
     constants = {".mass", ".charge"} if sow is sown and over is not jax.vmap else set()
-    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Of which there are no operations.
+    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Constants have no operations.
 
 
 def test_classes_of_one_name_that_differ_have_no_fields(watched):

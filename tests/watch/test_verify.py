@@ -31,7 +31,7 @@ def test_a_call_is_verified_against_the_unwatched_program():
     assert found.equal and found.arrays == 2 and found.slowdown > 0
     np.testing.assert_array_equal(found.result[0], layer(w, X)[0])
     assert found.run["h"]["l2"].size == 3  # the first call compiles, two are measured
-    # What is measured is told, and no estimate of it.
+    # Measured costs are shown instead of an estimate.
     notes = found.run.status().notes
     assert str(found) in notes and not any("are expected to take" in note for note in notes)
     assert "all 2 arrays of the result are bitwise equal" in str(found)
@@ -51,7 +51,7 @@ def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
 
     found = jdw.verify(f, X)
     out = capsys.readouterr().out
-    # The user's own functions run in all programs; of prints the run is told, also where the result is compared with JAX's.
+    # The user's functions run in all programs; prints go to the run, also in the comparison with plain JAX.
     assert "y " not in out and out.count("called") == 7
     assert [event.kind for event in found.run.events].count("print") == 3
     assert len(found.run.calls) == 3
@@ -128,7 +128,7 @@ def test_tokens_are_not_compared():
 def test_a_nan_is_a_nan_whatever_its_bits(sign):
     one = np.array([np.nan, 1], sign.dtype)
     other = one.copy()
-    other.view(f"u{one.real.itemsize}")[0] ^= 1  # Another payload.
+    other.view(f"u{one.real.itemsize}")[0] ^= 1  # This changes the payload of a NaN.
     assert one.tobytes() != other.tobytes() and not differences_of([one], [other])
     assert not differences_of([one[0]], [other[0]])
     (found,) = differences_of([one], [other + sign])

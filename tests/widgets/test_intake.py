@@ -24,7 +24,7 @@ class Kernel:
         self.passed_on: list[object] = []
         self.statuses: list[tuple[str, Any]] = []
         self.on_recv = None
-        self.cell: object = None  # None is running.
+        self.cell: object = None  # No cell is running.
         self.events: dict[str, Any] = {}
         events = types.SimpleNamespace(register=self.events.__setitem__)
         self.shell = types.SimpleNamespace(events=events)
@@ -115,7 +115,7 @@ def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_
     for number in range(3):
         kernel.receive("comm_msg", custom("one", {"number": number}))
     assert [answered.get(timeout=10)["number"] for _ in range(3)] == [0, 1, 2]
-    # The taker has the fourth, so the third is over.
+    # The taker has the fourth message, so the third is over.
     kernel.receive("comm_msg", custom("one", {}))
     answered.get(timeout=10)
     assert "idle" not in [status for status, _ in kernel.statuses]
