@@ -84,7 +84,7 @@ def test_features_whose_names_jax_lacks_are_off_and_the_rest_works(gone, without
 
 
 @pytest.mark.parametrize("name", NAMES if ALL else [])
-def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without, as_it_is):
+def test_features_that_need_one_missing_name_are_off_and_the_rest_works(name, without, as_it_is):
     told = without(f"gone {name}")
     assert set(told["off"]) == {feature for feature in features.NEEDED if name in names_of(feature).split()}
     check(told, as_it_is)

@@ -36,7 +36,7 @@ def test_an_array_of_any_alignment_keeps_its_bits(offset):
     assert bits(on_cpu(values)) == bits(values)
 
 
-def test_what_is_not_contiguous_is_copied():
+def test_non_contiguous_arrays_are_copied():
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert bits(on_cpu(values.T)) == bits(values.T.copy())
     assert bits(on_cpu(values[:, ::2])) == bits(values[:, ::2].copy())

@@ -113,7 +113,7 @@ def test_a_capture_explains_what_jax_explains(scenario, capture, explained):
 
 
 @pytest.mark.parametrize("capture", CAPTURES.values(), ids=CAPTURES)
-def test_what_jax_has_traced_before_a_capture_is_no_miss(capture, explained):
+def test_a_function_traced_before_the_capture_is_no_cache_miss(capture, explained):
     f = make_plus()
     f(jnp.ones(2), 1.0)
     assert explained(lambda: f(jnp.ones(2), 1.0), capture) == []
@@ -121,7 +121,7 @@ def test_what_jax_has_traced_before_a_capture_is_no_miss(capture, explained):
     assert "at x, now f32[4] and before f32[2]" in text
 
 
-def test_another_capture_is_no_miss(explained):
+def test_a_second_capture_is_no_cache_miss(explained):
     f = make_plus()
     assert len(explained(lambda: f(1.0, 2.0), CAPTURES["captured"])) == 1
     assert explained(lambda: f(1.0, 2.0), CAPTURES["watched"]) == []

@@ -147,7 +147,7 @@ def broken(monkeypatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("hook", [pytest.param(one, marks=LATER) if one in IN_LATER_JAX else one for one in HOOKS])
-def test_where_a_hook_fails_the_program_goes_on_and_a_note_says_so(hook, broken):
+def test_a_failing_hook_leaves_the_program_running_with_a_note(hook, broken):
     for after in (False, True) if ALL else (HOOKS.index(hook) % 2 == 0,):
         broken(hook, after=after)
         run = assert_unharmed(program())
@@ -163,7 +163,7 @@ UNJITTED = {
 
 
 @pytest.mark.parametrize("hook", UNJITTED)
-def test_where_a_hook_fails_for_what_runs_un_jitted_it_is_called_once(hook, broken):
+def test_an_unjitted_host_function_is_called_once_if_a_hook_fails(hook, broken):
     called: list[Any] = []
     broken(hook, after=False)
     with jdw.capture() as run:
@@ -173,7 +173,7 @@ def test_where_a_hook_fails_for_what_runs_un_jitted_it_is_called_once(hook, brok
     assert any(hook in note for note in run.notes), run.notes
 
 
-def test_what_the_users_own_function_raises_goes_up_and_is_no_fault_of_ours():
+def test_an_exception_of_the_users_function_propagates_without_a_note():
     def raises(_):
         raise FaultError("the user's")
 
@@ -210,7 +210,7 @@ def test_a_time_limit_that_ends_while_ours_run_ends_the_program():
     "place",
     ["watch.syntax.noted._lines_of", "_jax.tracing.bindings._note_arguments"],
 )
-def test_where_what_follows_the_lines_fails_the_function_is_traced_all_the_same(place, monkeypatch):
+def test_a_function_is_traced_unwatched_if_following_its_lines_fails(place, monkeypatch):
     def fails(*_args: Any) -> None:
         raise FaultError("on purpose")
 
@@ -225,7 +225,7 @@ RULES = ("_abstract_eval", "_batch", "is_ordered", "_transpose", "<lambda>", "ru
 
 
 @pytest.mark.cpu("compiles the program so often that it takes minutes elsewhere")
-def test_where_any_function_of_ours_fails_the_program_goes_on():
+def test_a_program_continues_if_any_function_of_ours_fails():
     known: list[CodeType] = []
     with each_called(known.append):
         assert_unharmed(program())

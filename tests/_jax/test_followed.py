@@ -196,7 +196,7 @@ def test_two_threads_followed_at_once_get_the_same_notes():
 
 
 @monitored
-def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
+def test_calls_are_not_followed_while_a_trace_function_runs():
     """For example, a prompt of `pdb` traces the program: then nothing is followed, and nothing is left behind."""
     told, calls = [], made("calls")
 
@@ -215,7 +215,7 @@ def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
 
 @monitored
 @pytest.mark.usefixtures("no_tool_ids")
-def test_where_others_have_all_tool_ids_there_is_no_monitoring():
+def test_there_is_no_monitoring_if_all_tool_ids_are_taken():
     assert not by_monitoring.can_be()
     assert not by_monitoring.begin(sys._getframe(), CallFollower(lambda _: {}, print, print))
 

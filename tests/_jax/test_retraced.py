@@ -268,7 +268,7 @@ def test_an_unchanged_function_has_no_stale_reads(kind, options):
     assert run.stale_reads == []
 
 
-def test_another_number_of_a_checkify_check_is_no_stale_read():
+def test_a_changed_number_of_a_checkify_check_is_no_stale_read():
     """Each trace of `checkify.check` takes the next number, and a capture traces a function that prints once more."""
 
     @jax.jit

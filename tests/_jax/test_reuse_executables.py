@@ -143,7 +143,7 @@ def test_each_capture_watches_and_checks_a_function_whatever_captures_ran_it_bef
         assert [one.kind for one in run.findings] == (["oob"] if "check" in options else []), number
 
 
-def test_what_a_jitted_function_closes_over_is_freed_with_it():
+def test_the_closure_of_a_jitted_function_is_freed_with_it():
     held = jnp.ones(10)
     function = jax.jit(partial(lambda x: x, held))
     held = weakref.ref(held)
@@ -216,7 +216,7 @@ def test_a_breakpoint_that_was_left_out_is_there_in_a_capture():
     assert [event.kind for event in run.events] == ["breakpoint"]
 
 
-def test_what_a_traced_function_raises_comes_as_without_a_capture():
+def test_an_exception_of_a_traced_function_is_that_without_a_capture():
     @jax.jit
     def failing(x):
         raise ValueError(f"of shape {x.shape}")

@@ -152,7 +152,7 @@ def test_a_folder_that_is_away_for_a_moment_is_followed_again(job, tmp_path):
     assert run.status().state == "running"
 
 
-def test_another_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path):
+def test_a_new_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path):
     step = jax.jit(lambda x: jax.debug.print("{x}", x=x))
     folder = tmp_path / "run.jdw"
     with jdw.capture(record=folder):

@@ -428,7 +428,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_process_lives(tmp_path, name):
+def test_a_damaged_file_of_a_finished_run_is_named_and_the_rest_loads_while_its_process_lives(tmp_path, name):
     damage, events, says = DAMAGES[name]
 
     @jax.jit

@@ -124,7 +124,7 @@ def test_a_live_batch_that_cannot_be_unpacked_is_named(live):
         ("calls", 6, 0, "3 calls of 3 with events are not in the file."),
     ],
 )
-def test_what_is_in_the_other_files_is_read_where_files_are_missing(tmp_path, gone, events, calls, said):
+def test_other_files_are_read_if_some_are_missing(tmp_path, gone, events, calls, said):
     @jax.jit
     def doubled(x):
         y = x * 2

@@ -180,7 +180,7 @@ def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follow
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, monkeypatch):
+def test_following_a_job_before_it_begins_shows_all_its_processes(tmp_path, monkeypatch):
     folder, written, seen = tmp_path / "run.jdw", writer._write_whole, []
 
     def looked_at(*args: Any, **options: Any):
@@ -199,7 +199,7 @@ def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, mon
     assert [len(one.events) for one in run.processes] == [1, 1]
 
 
-def test_of_a_process_with_a_hole_nothing_is_said_of_replicas_and_what_is_missing_is_counted(tmp_path, monkeypatch):
+def test_a_process_with_missing_events_is_not_compared_with_replicas(tmp_path, monkeypatch):
     """A file in the middle is missing: it was damaged, or removed because of `record_max_mb` before it was read."""
     monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
     monkeypatch.setattr(recorder, "_PART_BYTES", 30_000)

@@ -204,7 +204,7 @@ def in_python(pos):
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("loop", [assigned, given_only, in_a_tuple, with_a_condition, in_python])
 @pytest.mark.parametrize("watch", ["pos", True], ids=["by name", "all"])
-def test_what_a_loop_carries_stops_once_for_each_value(loop, watch):
+def test_a_condition_over_a_loops_carry_stops_once_for_each_value(loop, watch):
     assert hits(jax.jit(loop), 0.0, watch=watch, break_on="pos >= 4") == 3
 
 

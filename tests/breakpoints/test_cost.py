@@ -48,7 +48,7 @@ COSTS = [
 
 @pytest.mark.behaviour("B5")
 @pytest.mark.parametrize(("call", "cost"), COSTS, ids=["conditional", "vmap", "frames", "nothing"])
-def test_what_a_breakpoint_costs_is_told(stopped, call, cost):
+def test_the_cost_of_a_breakpoint_is_shown(stopped, call, cost):
     _, run = stopped(*call, user=lambda page: page.all_stops())
     [point] = run.status().breakpoints
     assert point.cost == cost

@@ -131,7 +131,7 @@ def test_the_arguments_of_called_functions_are_among_their_variables(transform):
     np.testing.assert_allclose(second["scaled"]["b"], XS)
 
 
-def test_what_a_python_loop_hands_on_is_not_told_where_it_may_be_that_of_another_iteration():
+def test_a_stop_hides_variables_of_a_python_loop_that_may_be_of_another_iteration():
     for at in variables_at(unrolled, ([XS, XS + 1], XS), "sin"):
         (own,) = [variables for function, variables in at.items() if function == "scaled"]
         assert own == {}

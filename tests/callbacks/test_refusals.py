@@ -130,7 +130,7 @@ WAYS_OUT = {
 
 @pytest.mark.behaviour("C3")
 @pytest.mark.parametrize("way_out", WAYS_OUT)
-def test_what_a_note_says_to_write_instead_works(way_out):
+def test_the_correction_in_a_note_works(way_out):
     with jdw.capture() as run:
         jax.block_until_ready(WAYS_OUT[way_out]())
         jax.effects_barrier()

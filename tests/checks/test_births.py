@@ -168,7 +168,7 @@ def test_half_and_double_precision_are_told_with_their_values():
 
 
 @pytest.mark.parametrize("watch", [{"watch": True}, {"ops": True}], ids=["names", "operations"])
-def test_what_a_check_computes_is_no_value_of_the_user_s(watch):
+def test_operations_of_a_check_are_no_watched_values(watch):
     def summed(x):
         y = jnp.exp(x)
         z = jnp.sum(y)

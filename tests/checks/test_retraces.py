@@ -247,7 +247,7 @@ def test_equal_static_arguments_cause_no_retrace(retraces):
     assert retraces(lambda: [step(jnp.float32(1), Ordered(3)) for _ in range(4)]) == []
 
 
-def test_what_a_watched_twin_traces_is_no_trace_of_the_users():
+def test_traces_of_the_watched_twin_are_not_counted():
     step = functools.partial(jax.jit, donate_argnums=0)(lambda x: x * 2)
     with jdw.capture(exact=True, watch="h") as run:
         step(jnp.ones(3)), step(jnp.ones(4))

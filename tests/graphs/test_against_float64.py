@@ -98,7 +98,7 @@ def chaotic(x, times):
 
 
 @pytest.mark.behaviour("G1")
-def test_in_a_loop_the_first_step_beyond_the_tolerance_is_told():
+def test_the_first_step_of_a_loop_beyond_the_tolerance_is_named():
     found = jdw.compare(lambda x: chaotic(x, 100), 0.3, against="float64")
     assert not found.close
     (step,), steps = found.first.first, 0

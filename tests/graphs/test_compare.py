@@ -105,7 +105,7 @@ def test_a_loop_that_starts_otherwise_is_no_divergence_of_its_body():
 
 
 @pytest.mark.behaviour("G1")
-def test_what_only_one_function_computes_before_its_loop_is_named_with_the_line_in_the_loop():
+def test_a_value_that_one_function_computes_before_its_loop_is_named_with_the_line_in_the_loop():
     def of(start):
         return lambda x: lax.scan(lambda c, a: (c * a, c), start(x[0]), x)
 
@@ -190,7 +190,7 @@ def test_programs_with_a_ref_are_compared():
 
 
 @pytest.mark.behaviour("G1")
-def test_where_only_an_added_equation_differs_it_is_named_with_its_line():
+def test_an_added_equation_that_alone_differs_is_named_with_its_line():
     def plain(x):
         return jnp.tanh(x)
 

@@ -189,7 +189,7 @@ def branching(f):
 
 
 @pytest.mark.behaviour("G6")
-def test_what_differs_inside_is_told_from_the_same_side_as_the_whole():
+def test_inner_differences_have_the_direction_of_the_outer_ones():
     longer = branching(lambda x: jnp.cos(x) + 1.0)
     shorter = branching(jnp.cos)
     (cond,) = jdw.diff(shorter, longer, jnp.ones(3)).of_kind("changed")
@@ -205,6 +205,6 @@ def test_two_arrays_are_told_apart():
     assert re.fullmatch(r"array \((\w{6})\) → array \((?!\1)\w{6}\)", what)
 
 
-def test_what_makes_the_same_result_in_another_way_is_changed():
+def test_an_equation_with_another_primitive_for_the_same_result_is_changed():
     (change,) = jdw.diff(jnp.sum, jnp.max, jnp.ones(3))
     assert (change.kind, change.what[0]) == ("changed", "reduce_sum → reduce_max")

@@ -190,7 +190,7 @@ def without_comments(text):
 
 @pytest.mark.behaviour("G4")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_written_is_equal_to_the_bit_and_written_alike_again(name, tmp_path):
+def test_an_export_is_equal_to_the_bit_and_deterministic(name, tmp_path):
     function, args, kwargs = PROGRAMS[name]
     exported = jdw.to_folder(function, *args, path=tmp_path / "once", **kwargs)
     assert exported.is_same, exported.difference
@@ -218,7 +218,7 @@ def test_branches_are_functions_of_python(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
+def test_a_function_that_cannot_be_exported_is_refused_with_a_list(tmp_path):
     def add(x_ref, y_ref):
         y_ref[...] = x_ref[...] + 1.0
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_it_did_not_write_is_not_overwritten(tmp_path):
+def test_an_export_does_not_overwrite_foreign_folders(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="this did not write it"):
@@ -254,7 +254,7 @@ def test_what_it_did_not_write_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_it_says_can_be_pasted_and_no_other_function_is_put_over_it(tmp_path, monkeypatch):
+def test_the_printed_import_of_an_export_works_and_another_function_is_refused_its_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     exported = jdw.to_folder(lambda x: x + 1, jnp.ones(2), path=tmp_path / "pasted_plus", name="plus")
     there, names = set(sys.modules), {}
@@ -389,7 +389,7 @@ def test_an_equation_that_no_result_needs_is_no_difference(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
+def test_options_of_jit_are_noted_in_an_export(tmp_path):
     here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
 
     @partial(jax.jit, in_shardings=here, donate_argnums=0)

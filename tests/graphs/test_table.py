@@ -165,7 +165,7 @@ def test_a_short_cell_such_as_a_place_keeps_to_one_line_and_a_long_one_wraps():
 
 
 @pytest.mark.behaviour("G5")
-def test_nothing_runs_and_html_escapes_what_the_program_says():
+def test_a_table_runs_nothing_and_escapes_the_programs_text_in_html():
     def f(x):
         y = jax.pure_callback(must_not_run, x, x)
         return y * 2.0

@@ -103,7 +103,7 @@ def test_loading_twice_and_reloading_work(plain):
     assert not [name for name in vars(builtins) if "jaxdebug" in name]
 
 
-def test_what_a_cell_defined_works_after_unloading(plain):
+def test_functions_of_a_captured_cell_work_after_unloading(plain):
     plain.run("%load_ext jax_debug_widgets")
     plain.run(
         "%%jaxdebug\nclass A:\n    def go(self): return f(1.)\n"

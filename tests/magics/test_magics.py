@@ -279,7 +279,7 @@ def test_a_timed_call_without_effects_is_listed_as_one_that_is_not_timed(ours, c
     assert "Wall time" in outcome.stdout
 
 
-def test_what_timeit_measures_is_left_as_it_is(ours):
+def test_code_under_timeit_is_not_captured(ours):
     ours.run("still = jax.jit(lambda x: x * 2)")
     assert ours.run("%%jaxdebug --no-echo\n%timeit -q -n 3 -r 1 still(1.)\nstill(2.)").error == "None"
     assert [call.name for call in last_run().calls] == ["still(2.0)"]
@@ -513,7 +513,7 @@ def test_muting_an_unknown_site_is_refused(ours):
     assert "say which call site, by number" in ours.run("%jaxdebug mute").stderr
 
 
-def test_without_a_panel_step_and_replay_write_the_prints(ours):
+def test_step_and_replay_without_a_panel_write_the_prints(ours):
     assert "x 1.0" in ours.run("%jaxdebug step f(1.)").stdout
     ours.run("%jaxdebug --keep-inputs 2 f(2.)")
     assert "x 2.0" in ours.run("%jaxdebug replay").stdout

@@ -239,7 +239,7 @@ def test_a_loop_of_another_length_is_expected_to_fire_as_often_as_that():
 
 @pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.checkpoint, jax.jit], ids=["plain", "checkpoint", "jit"])
-def test_what_jax_moves_out_of_a_loop_that_it_differentiates_is_told(wrap):
+def test_prints_that_jax_moves_out_of_a_differentiated_loop_are_reported(wrap):
     def loss(x, w):
         def body(x, _):
             jax.debug.print("w {w}", w=w)

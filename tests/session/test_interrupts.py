@@ -268,7 +268,7 @@ LOWERING = {
 
 @pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("name", LOWERING)
-def test_what_a_handler_raises_while_a_program_is_prepared_is_the_programs(name, monkeypatch):
+def test_an_exception_of_a_signal_handler_during_lowering_reaches_the_program(name, monkeypatch):
     where, what, options, watch = LOWERING[name]
     reached, ours = [], getattr(where, what)
 

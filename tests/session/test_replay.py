@@ -114,7 +114,7 @@ def test_the_call_that_compiles_what_is_watched_has_its_own_inputs(watch, option
     assert jdw.replay(run, 0, f=lambda p: p * 3).result.tolist() == [0, 3, 6]
 
 
-def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
+def test_inner_calls_and_traces_are_no_inputs_of_the_recorded_call():
     ahead, inner = jax.jit(lambda x: x * 5), jax.jit(lambda x: x + 1)
 
     @jax.jit

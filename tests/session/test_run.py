@@ -320,7 +320,7 @@ def test_a_frame_says_of_every_kind_of_event_what_the_event_says(max_events):
         assert all(np.array_equal(one, two) for one, two in zip(row.values.values(), event.values, strict=True))
 
 
-def test_without_pandas_a_frame_is_refused_with_what_to_install(run, monkeypatch):
+def test_to_pandas_without_pandas_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ImportError, match=r'pip install "jax-debug-widgets\[pandas\]"'):
         run.to_pandas()

@@ -139,7 +139,7 @@ def test_print_is_pythons_own_before_and_after():
     assert builtins.print is PRINT
 
 
-def test_what_print_raises_is_raised():
+def test_an_exception_of_print_is_raised():
     class Unprintable:
         def __str__(self) -> str:
             raise LookupError("no words")

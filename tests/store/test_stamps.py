@@ -48,7 +48,7 @@ def test_threads_beyond_the_available_numbers_are_reported_as_unknown():
     assert stamps.threads_of(np.array([stamps.now()])).tolist() == [threading.get_ident()], "of the next capture"
 
 
-def test_what_is_taken_out_of_an_inbox_has_its_thread_and_its_time(make_tap):
+def test_events_taken_from_an_inbox_have_their_thread_and_time(make_tap):
     inbox, taps, idents = Inbox(), [make_tap(0), make_tap(1, shapes=((1 << 12,),))], set()
     inbox.stamps.tell_threads(True)
 

@@ -111,7 +111,7 @@ def test_late_events_belong_to_the_capture_of_their_call():
     assert len(run.events) == 12
 
 
-def test_another_capture_has_its_own_options(capsys):
+def test_a_compiled_program_follows_the_options_of_each_capture(capsys):
     with jdw.capture() as run:
         compiled = jax.jit(plain).lower(1.0).compile()
         compiled(1.0)

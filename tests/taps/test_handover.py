@@ -354,7 +354,7 @@ class State:
 
 
 @pytest.mark.behaviour("P1")
-def test_from_its_second_call_on_a_program_is_dispatched_as_one_without_effects(handed, by_python, same_bits):
+def test_a_program_is_dispatched_without_effects_from_its_second_call_on(handed, by_python, same_bits):
     @jax.jit
     def step(state):
         key, own = jax.random.split(state.key)
@@ -439,7 +439,7 @@ def test_a_donated_argument_is_refused_as_without_a_capture(function, taker, wat
 
 
 @pytest.mark.parametrize("capture", [{}, {"watch": "h"}])
-def test_what_was_given_away_outside_all_captures_is_refused_as_without_us(capture):
+def test_arrays_donated_outside_of_captures_are_refused_as_without_a_capture(capture):
     """The program is new: for a known program C++ would raise another message."""
     program, taker = jax.jit(lambda x: said(x) + 1), jax.jit(lambda x: x + 5, donate_argnums=0)
     x, y = jnp.ones(3), jnp.ones(3)
@@ -476,7 +476,7 @@ def test_arguments_are_given_away_as_without_us(function):
     assert len(run.events) == 2
 
 
-def test_what_was_said_is_read_where_transfers_are_forbidden():
+def test_events_can_be_read_under_a_transfer_guard():
     program = jax.jit(said)
     x = jax.device_put(X)
     with jdw.capture() as run, jax.transfer_guard("disallow"):

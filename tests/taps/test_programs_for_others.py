@@ -74,7 +74,7 @@ capturing = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
     [lambda: silent, lambda: ordered, lambda: jax.value_and_grad(silent), lambda: jax.vmap(jax.checkpoint(jnp.sin))],
     ids=["plain", "ordered effects", "grad", "vmap of checkpoint"],
 )
-def test_what_is_exported_is_as_without_us(make, options):
+def test_exported_programs_are_those_without_a_capture(make, options):
     def exported(context):
         with context:
             of = jax.export.export(jax.jit(make()))(X)
@@ -119,7 +119,7 @@ def test_a_program_that_was_inspected_still_has_its_events_when_called(function,
 
 
 @capturing
-def test_what_is_serialized_runs_where_nothing_is_captured(options):
+def test_serialized_programs_run_without_a_capture(options):
     with jdw.capture(**options):
         compiled = jax.jit(silent).lower(X).compile()
         compiled(X)

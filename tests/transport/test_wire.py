@@ -83,7 +83,7 @@ def test_unpacking_returns_the_packed_columns(dtype, length):
         np.testing.assert_array_equal(found[name], column)
 
 
-def test_what_is_not_contiguous_or_big_endian_is_packed_as_its_numbers():
+def test_non_contiguous_and_big_endian_arrays_are_packed_by_value():
     specs, buffer = pack({"a": np.arange(6, dtype="int32")[::2], "b": np.array([1, 2], ">f8")})
     found = unpack(specs, buffer)
     assert found["a"].tolist() == [0, 2, 4]

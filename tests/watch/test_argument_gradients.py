@@ -97,7 +97,7 @@ def test_a_wrapped_gradient_has_the_name_of_the_inner_argument(watched, agrees):
     assert "grad/y" not in run.values
 
 
-def test_what_a_function_returns_that_asks_for_a_derivative_is_not_taken_for_that_of_its_arguments(watched):
+def test_a_returned_gradient_by_changed_parameters_is_not_that_of_the_arguments(watched):
     @jax.jit
     def step(params, x):
         doubled = jax.tree.map(lambda one: one * 2, params)

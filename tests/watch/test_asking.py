@@ -83,7 +83,7 @@ def test_a_run_knows_its_names():
 
 
 @pytest.mark.parametrize("wrong", [3, None, ("total",)])
-def test_what_is_no_name_is_refused(wrong):
+def test_a_name_that_is_no_string_is_refused(wrong):
     run = run_of(watch="total")
     for ask in (run.__getitem__, run.series, run.plot, run.show):
         with pytest.raises(TypeError, match=r"asked for by its name, in a string \('loss'\), not by "):
@@ -117,7 +117,7 @@ def test_a_run_in_which_nothing_could_be_watched_says_so_whatever_was_watched_be
     assert (told(jax.jit(f)), told(f)) == (False, True)
 
 
-def test_who_asks_for_a_tree_is_told_its_leaves(watched):
+def test_the_error_for_a_tree_lists_its_leaves(watched):
     def f(params):
         doubled = params["w"] * 2
         return doubled + params["b"].sum()

@@ -140,7 +140,7 @@ def test_operations_with_broadcast_operands_are_recomputed_exactly():
 
 
 @pytest.mark.usefixtures("_way")
-def test_what_is_broadcast_along_axes_that_are_apart_is_read_as_it_is():
+def test_operands_broadcast_along_separate_axes_are_not_recomputed():
     x, apart = np.ones((3, 5, 4), np.float32), np.arange(12, dtype=np.float32).reshape(3, 1, 4)
     assert check(lambda x, apart: x * apart, x, apart) == 0
 
@@ -161,7 +161,7 @@ def test_transposed_arrays_are_recomputed_only_if_all_operands_are_transposed():
     assert check(mixed, x, y) == 1
 
 
-def test_what_the_program_writes_anyway_is_read_and_not_made_again():
+def test_values_that_the_program_stores_are_read_and_not_recomputed():
     """The operand of a matrix product and the result of the program are in memory."""
     x = np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32)
 
@@ -186,7 +186,7 @@ def test_a_product_is_made_of_exponentials_that_nobody_reads():
     assert set(chain.sources) == {first, second} and set(chain.watched) == {first, second, product}
 
 
-def test_what_needs_others_that_nobody_reads_is_read_itself():
+def test_a_value_with_unstored_operands_is_read_and_not_recomputed():
     """To recompute it, its operands would have to be written: they are sums that XLA may contract."""
     program, _ = op_by_op(lambda x, y: jnp.sort(x.cumsum() * y) * jnp.floor(x + y), jnp.ones(5), jnp.ones(5))
     last = program.eqns[-1].outvars[0]
@@ -245,7 +245,7 @@ def test_watching_what_an_activation_gives_changes_no_bit(act, watch):
 
 @pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.grad, jax.vmap], ids=["jit", "grad", "vmap"])
-def test_what_an_activation_gives_is_what_it_gives_un_jitted(act, transform):
+def test_results_of_activations_equal_the_unjitted_ones(act, transform):
     def f(x):
         h = x @ jnp.eye(6) * 3
         out = act(h)

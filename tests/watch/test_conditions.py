@@ -76,7 +76,7 @@ def test_a_condition_that_cannot_be_computed_leaves_the_program_unwatched(watche
     np.testing.assert_array_equal(run.result[1], walk(X)[1])
 
 
-def test_what_an_expression_may_call_can_be_a_name_of_the_source(watched):
+def test_a_condition_may_use_a_builtin_function_and_a_variable_of_its_name(watched):
     @jax.jit
     def f(x):
         sum = x.sum()  # noqa: A001 - as people write.
@@ -97,7 +97,7 @@ def test_a_condition_that_never_holds_is_told(watched):
 
 
 @pytest.mark.parametrize("kind", ["line", "heat", "lanes"])
-def test_what_was_never_taken_says_why_wherever_it_is_asked_for(watched, kind):
+def test_a_value_whose_condition_never_held_says_so_in_every_query(watched, kind):
     run = watched(walk, X, watch="size", when="size > 1e9")
     why = r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9` has not held there"
     for name in ("size", "siz*" if kind == "line" else "size"):

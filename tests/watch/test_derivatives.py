@@ -71,7 +71,7 @@ def test_the_pullback_of_vjp_has_no_value(watched, agrees):
     assert not [name for name in run.values if name.startswith("pull")]
 
 
-def test_what_linearize_gives_second_is_a_function(watched, agrees):
+def test_the_second_result_of_linearize_has_no_value(watched, agrees):
     def double(x):
         inner = x * 2
         return jnp.sin(inner)
@@ -362,7 +362,7 @@ def test_the_leaves_that_a_function_is_mapped_over_have_their_gradients(function
         agrees(run[name].gradient, gradient)
 
 
-def test_what_a_vmapped_function_gives_beside_other_things_has_its_gradient(watched, agrees):
+def test_one_of_several_results_of_a_vmapped_function_has_its_gradient(watched, agrees):
     def energy(x):
         h = jnp.sin(x)
         return h.sum(), {"kinetic": h * 2}
@@ -837,7 +837,7 @@ def test_gradients_of_several_values_of_one_type_of_a_checkpointed_function(batc
     agrees(run["grad/s"], 2 * m * s * weights)
 
 
-def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, agrees):
+def test_an_operand_without_gradient_in_a_checkpointed_loop_gets_none(watched, agrees):
     """`right` does not depend on the weights; the only cotangent of the body is that of `left`."""
 
     def loss(w, x):

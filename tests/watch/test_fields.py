@@ -52,7 +52,7 @@ def test_fields_of_self_are_the_weights_that_each_layer_takes(jit, differentiate
     agrees(told["self.scale"], MODEL.scale)
 
 
-def test_where_two_objects_have_a_field_of_that_name_neither_is_told(watched):
+def test_a_field_name_of_two_objects_is_not_used(watched):
     one, other = MODEL.layers
     run = watched(jax.jit(lambda one, other: one.beside(other, X)), one, other, watch="self.w,z")
     assert list(run.values) == ["z"]

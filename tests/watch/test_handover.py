@@ -103,7 +103,7 @@ def test_whole_values_are_handed_over_where_they_are_small(handed):
     assert len(handed) == 1
 
 
-def test_what_nothing_needs_is_not_watched_and_not_computed(handed):
+def test_unused_values_are_neither_watched_nor_computed(handed):
     kept = np.arange(3, dtype=np.float32)
 
     def wasteful(x, unused):

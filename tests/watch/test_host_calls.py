@@ -56,7 +56,7 @@ AROUND = {
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("method", [*METHODS, "io_callback"])
 @pytest.mark.each
-def test_what_the_host_returns_has_its_name_in_each_lane(method, around, watched, agrees):
+def test_results_of_host_functions_have_their_name_in_each_lane(method, around, watched, agrees):
     run = watched(AROUND[around](lambda x: curve(x, method)), XS, watch="y")
     assert list(run.values) == ["y"]
     for step in range(2 if "loop" in around else 1):

@@ -41,7 +41,7 @@ def test_operations_inside_jaxs_own_functions_are_not_watched(watched):
     assert list(watched(f, jnp.arange(3.0)).values) == []
 
 
-def test_what_a_rule_of_jaxs_computes_is_no_gradient_of_what_differentiates(watched, agrees):
+def test_values_in_a_rule_of_jax_are_no_gradients_of_the_users_values(watched, agrees):
     segments, x = jnp.array([0, 0, 1, 1]), jnp.array([0.5, 1.5, -1.0, 2.0])
 
     def loss(x):

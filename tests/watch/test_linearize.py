@@ -168,7 +168,7 @@ def test_a_value_used_only_by_tangents_is_recorded_where_it_is_assigned(watched,
         np.testing.assert_allclose(told, wanted, rtol=1e-6)
 
 
-def test_what_a_backward_rule_pulls_back_is_a_part_of_the_gradient(watched, whole):
+def test_a_pullback_in_a_backward_rule_is_part_of_the_gradient(watched, whole):
     @jax.custom_vjp
     def settled(rate, start):
         return lax.fori_loop(0, 60, lambda _, x: jnp.cos(rate * x), start)

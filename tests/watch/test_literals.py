@@ -120,7 +120,7 @@ class Swapped(collections.namedtuple("Swapped", "low high")):  # noqa: PYI024
         return super().__new__(cls, down, up)
 
 
-def test_what_a_class_is_given_by_position_are_its_fields(watched, agrees):
+def test_positional_arguments_of_a_class_are_its_fields(watched, agrees):
     @jax.jit
     def f(x):
         pair = Pair(x + 1, right=x * 2)
@@ -197,7 +197,7 @@ def test_items_that_are_put_into_a_copy_of_a_dictionary_have_names(watched, agre
     assert "hidden['a']" not in run  # `**more` has replaced it.
 
 
-def test_what_is_called_and_computes_something_has_no_fields_of_what_it_is_given(watched, agrees):
+def test_a_call_that_computes_something_has_no_fields_of_its_arguments(watched, agrees):
     @jax.jit
     def f(x):
         shifted = Shifted(at=x * 3, by=x + 1)

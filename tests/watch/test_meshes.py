@@ -280,7 +280,7 @@ def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_n
             agrees(run["h"], parts[int(device[-1])], row)
 
 
-def test_what_jax_refuses_to_lower_is_no_fault_of_watching():
+def test_a_program_that_jax_cannot_lower_is_not_blamed_on_watching():
     @jax.jit
     def f(x):
         h = x * 2
@@ -293,7 +293,7 @@ def test_what_jax_refuses_to_lower_is_no_fault_of_watching():
     assert not any("runs unwatched" in note for note in run.notes)
 
 
-def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_limit():
+def test_the_note_about_missing_prints_in_a_shard_map_names_the_limit_of_jax():
     def body(x):
         h = x * 2
         return h + 1

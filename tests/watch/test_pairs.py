@@ -100,7 +100,7 @@ def in_order(norms):
     return sorted((round(float(size), 3), -1.0 if slope is None else float(slope)) for size, slope in norms)
 
 
-def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
+def test_the_gradient_belongs_to_the_forward_value_and_not_to_the_recomputed_one(watched):
     def loss(x):
         h = jnp.sin(x)
         return (jnp.exp(h) ** 2).sum()
@@ -115,7 +115,7 @@ def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
         _ = again.gradient
 
 
-def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watched):
+def test_values_known_from_an_earlier_run_have_the_order_of_this_program(watched):
     def first(x):
         h = jnp.sin(x)
         return h.sum()
@@ -133,7 +133,7 @@ def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watch
     assert [site.source for site in in_order] == ["h = jnp.sin(x)", "h = jnp.cos(x)"]
 
 
-def test_what_jax_moves_out_of_a_loop_is_no_result_of_the_function_around_it(watched, agrees):
+def test_a_value_that_jax_moves_out_of_a_loop_is_not_named_as_a_result(watched, agrees):
     def cost(rate, xs):
         scale = jnp.exp(rate)  # Weakly typed: the loop converts it, and JAX does so before the loop.
 
@@ -205,7 +205,7 @@ def test_the_gradient_beside_what_is_no_array(watched, agrees):
 
 
 @pytest.mark.parametrize("is_in_loop", [False, True])
-def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_in_loop, watched, agrees):
+def test_a_second_evaluation_does_not_get_the_gradient_of_the_first(is_in_loop, watched, agrees):
     def loss(w, x):
         h = jnp.sin(x @ w)
         e = h * h

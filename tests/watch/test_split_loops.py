@@ -81,7 +81,7 @@ def test_a_tridiagonal_system_solved_in_each_step(watched):
             )
 
 
-def test_what_is_moved_out_of_a_checkpointed_loop_is_not_what_calls_it(watched, whole):
+def test_a_value_moved_out_of_a_checkpointed_loop_is_not_named_as_the_result_of_its_call(watched, whole):
     def pull(x, m):
         d = x[:, None] - x[None]
         return (m[None] * jnp.tanh(d)).sum(1)

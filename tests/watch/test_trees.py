@@ -257,7 +257,7 @@ def test_a_train_state_has_the_paths_of_its_tree(step):
         assert {".step", ".opt_state[0].count", ".opt_state[0].mu['Dense_0']['kernel']"} <= paths
 
 
-def test_in_a_loop_of_pythons_each_execution_has_its_own_leaves():
+def test_each_execution_in_a_python_loop_has_its_own_leaves():
     @jax.jit
     def fit(params):
         for _ in range(3):
@@ -527,7 +527,7 @@ def test_parts_are_told_apart_by_the_sides_of_an_operator(watched, agrees):
 
 
 @since_9("gradients in shard_map are missing (docs/limits.md)")
-def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, agrees):
+def test_results_of_a_shard_map_have_the_paths_of_the_names_inside(watched, agrees):
     from jax.sharding import AxisType
     from jax.sharding import PartitionSpec as P
 

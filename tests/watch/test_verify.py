@@ -201,7 +201,7 @@ def test_the_cost_of_watching_is_estimated_before_the_program_runs():
 
 
 @pytest.mark.behaviour("W3")
-def test_without_numba_more_is_expected_and_it_is_said_what_to_install(monkeypatch):
+def test_the_estimated_cost_without_numba_is_higher_and_names_the_extra(monkeypatch):
     price = importlib.import_module("jax_debug_widgets.watch.choosing.price")
     large = jnp.zeros((256, 256))
     notes, expected = [], []

@@ -97,14 +97,14 @@ def marimo(*, is_notebook):
 
 
 @pytest.mark.parametrize("is_notebook", [True, False])
-def test_in_marimo_the_picture_stands_in_the_page_and_the_widget_beside_it(comms, monkeypatch, snapshot, is_notebook):
+def test_the_picture_is_beside_the_widget_in_marimo(comms, monkeypatch, snapshot, is_notebook):
     monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=is_notebook))
     bundle, _ = Panel("run-1", snapshot, Channel.open("run-1", lambda _: []))._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"} and 'data-jaxdebug-run="run-1"' in bundle["text/html"]
     assert bundle["text/html"].endswith(f"<marimo-anywidget data-model={comms[-1].comm_id}>") is is_notebook
 
 
-def test_in_marimo_a_run_that_is_shown_again_has_a_new_model_if_its_own_is_closed(comms, monkeypatch, snapshot):
+def test_a_run_shown_again_in_marimo_has_a_new_model_if_its_own_is_closed(comms, monkeypatch, snapshot):
     monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=True))
     panel = Panel("run-1", snapshot, Channel.open("run-1", lambda _: [({"type": "answer"}, b"")]))
     first = panel.channel.model
@@ -140,7 +140,7 @@ def test_the_front_end_is_in_the_package(part):
     assert "export" in front_end(part)
 
 
-def test_nothing_else_is_a_part_of_the_front_end():
+def test_an_unknown_part_of_the_front_end_is_refused():
     with pytest.raises(ValueError, match=r"no part '\.\./panel'"):
         front_end("../panel")
 

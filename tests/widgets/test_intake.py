@@ -107,7 +107,7 @@ def test_a_taker_that_fails_does_not_end_the_thread(kernel):
     assert got.get(timeout=10) == {"still": "here"}
 
 
-def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_end(kernel):
+def test_answers_come_first_while_a_cell_runs_and_other_messages_at_its_end(kernel):
     answered: queue.SimpleQueue = queue.SimpleQueue()
     Intake.of(kernel).take("one", answered.put)
     kernel.cell = {"header": {"msg_type": "execute_request"}}

@@ -182,7 +182,7 @@ def test_code_in_a_note_is_code(snapshot):
     assert "%jaxdebug verify F(X) measures it." in page.text
 
 
-def test_what_watching_costs_is_no_warning(snapshot):
+def test_the_note_about_the_cost_of_watching_is_no_warning(snapshot):
     cost = "With 57 watched values programs are expected to take about 8 times as long."
     quiet, loud = (static_html("run-1", snapshot(notes=(note,), cost=cost)) for note in (cost, "The program raised."))
     assert "--jp-warn-color0" not in quiet and "--jp-warn-color0" in loud
