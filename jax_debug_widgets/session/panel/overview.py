@@ -256,10 +256,10 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
         return None
     functions = plural(len(set(names)), "function")
     words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
-    of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
+    count = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
     took, by_numba = _compiling(calls), sum(call.numba or 0 for call in calls if call.compile is not None)
     numba = f", {in_time(by_numba)} of it Numba" if by_numba > 0 and took / 10 <= by_numba else ""
-    return Fact("Compiled", words, f"{of}{in_time(took)}{numba}")
+    return Fact("Compiled", words, f"{count}{in_time(took)}{numba}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:

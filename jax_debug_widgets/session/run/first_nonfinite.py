@@ -131,10 +131,10 @@ def first_words(run: Counted, born: Finding | None) -> str:
     for one in (sites := sites_of(run))[:1]:
         site, calls = one.site, run.call_log.newest + 1
         masked = f", which {site.choice} may mask" if is_masked(run, one, sites) else ""
-        where, of = site.where, ""
+        where, cause = site.where, ""
         if derivatives := derivatives_of(site):
             where = next((each.where for each in _guilty(one)), where)
             later = "" if is_one(derivatives) else " or of what comes after it"
-            of = f", by the derivative of `{derivatives[0].text}`{later}"
-        return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
+            cause = f", by the derivative of `{derivatives[0].text}`{later}"
+        return f"{where}  {site.label}{cause}{when(one.first, one.lane, calls=calls)}{masked}"
     return ""

@@ -139,10 +139,10 @@ def traces_of(
 ) -> Traces:
     """Compare two traces of a function: are they the same program? See `jax_debug_widgets.traces`."""
     own, owner = _python_function(inspect.unwrap(function))
-    before, meant = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
+    before, outside = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
     after = traced(session, function, args, kwargs)[1]
-    now_meant = _values_outside(own, owner)
-    changed = {name: (value, now) for name, now in now_meant.items() if (value := meant.get(name, now)) != now}
+    outside_now = _values_outside(own, owner)
+    changed = {name: (value, now) for name, now in outside_now.items() if (value := outside.get(name, now)) != now}
     lines: dict[str, set[int]] = {}
     for one in (*before.equations, *after.equations):
         if one.source is not None and not is_library(one.source.file):

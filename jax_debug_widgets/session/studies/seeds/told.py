@@ -109,8 +109,8 @@ class Told:
         text = textwrap.dedent("".join(lines))
         tree = _parsed(text, name)
         self.files[file] = linecache.getlines(file)
-        meant = dict(_meant(tree, namespace))
-        names = {key: self.add(one, key) for key, one in meant.items() if one is not value}
+        outer = dict(_outer_values(tree, namespace))
+        names = {key: self.add(one, key) for key, one in outer.items() if one is not value}
         source = {
             "text": text,
             "file": file,
@@ -129,7 +129,7 @@ def _parsed(text: str, name: str) -> ast.Module:
         raise CannotBeToldError(f"`{name}` is written inside another statement; give it a `def` of its own") from None
 
 
-def _meant(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _outer_values(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Return the names in a source that are defined outside of it, with their values."""
     names = dict.fromkeys(one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
     return ((name, namespace[name]) for name in names if name in namespace)
