@@ -193,17 +193,17 @@ class RunReader:
         problems += [*self._damages, *torn]
         return SavedRun(about, state, self._store, calls, spans, sources, problems, left_out, stopped)
 
-    def _written_by(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _written_by(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return what the process says about itself.
 
         Raises:
           RunFileError: it is not the process that had written what was read before.
         """
-        writer = tuple(told.get(name) for name in ("host", "pid", "started"))
-        if told and self._writer not in (None, writer):
+        writer = tuple(state.get(name) for name in ("host", "pid", "started"))
+        if state and self._writer not in (None, writer):
             raise RunFileError(f"{self._path} is another run now")
-        self._writer = writer if told else self._writer
-        return told
+        self._writer = writer if state else self._writer
+        return state
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store

@@ -284,12 +284,12 @@ def _writer(run: Run, wanted: Path) -> RunWriter:
       OSError: the folder cannot be made.
     """
     with Rendezvous(str(wanted)) as rendezvous:
-        told = rendezvous.wait()
+        agreed = rendezvous.wait()
         for number in itertools.count(1):
             name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
             with contextlib.suppress(RunFileError):
-                writer = begin(run, wanted.with_name(told or name), processes=recorded_together())
+                writer = begin(run, wanted.with_name(agreed or name), processes=recorded_together())
                 rendezvous.tell(writer.folder.name)
                 return writer
-            told = None
+            agreed = None
     raise AssertionError

@@ -132,10 +132,10 @@ def _told_apart(
             newest = [None if one is None or not len(one) else repr(one[-1]) for one in columns]
             kept.setdefault((leaf.path.group, len(curve[1]), *newest), (leaf, curve))
     names = Counter(leaf.path.group for leaf, _ in kept.values())
-    told = numbered(
+    labels = numbered(
         [name if names[name := leaf.path.group] == 1 else f"{name} :{leaf.site.line}" for leaf, _ in kept.values()]
     )
-    for (leaf, curve), own in zip(kept.values(), told, strict=True):
+    for (leaf, curve), own in zip(kept.values(), labels, strict=True):
         yield ChartedLeaf(leaf.site, replace(leaf.path, group=own)), curve
 
 

@@ -124,11 +124,11 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
     site = tap.site
     name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
-    told = (
+    fired = (
         f"{count} of {seen} are phantoms, which would not have fired without vmap: vmap {why}. They are marked, and "
         "left out of series."
     )
-    message = f"{site.where} ({name}): {told}"
+    message = f"{site.where} ({name}): {fired}"
     return Finding("phantom", site, seen - count, seen, 0, message)
 
 

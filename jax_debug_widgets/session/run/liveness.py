@@ -40,10 +40,10 @@ def _is_running(pid: int) -> bool:
 def _has_ended(pid: int) -> bool:
     """Whether a process has ended, and only its number is left until the process that started it asks how it ended."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:  # There is no such file on this operating system.
         return False
-    return told.rpartition(")")[2].split()[:1] == ["Z"]
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:

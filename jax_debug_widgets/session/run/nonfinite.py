@@ -58,9 +58,9 @@ class OddSite:
         if self.first is None:
             return self.found.nan > 0
         named = dict(zip(self.site.values, self.first.values, strict=False))
-        told = [named["nan"]] if self.site.watch and "nan" in named else self.first.values
+        numbers = [named["nan"]] if self.site.watch and "nan" in named else self.first.values
         is_count = self.site.watch is not None and "nan" in named
-        return any(_nans(one, is_count=is_count) for one in told)
+        return any(_nans(one, is_count=is_count) for one in numbers)
 
     def finding(self, calls: int, *, masked: bool, follows: bool, operands: str = "") -> Finding:
         """Make the finding about this site; `calls` is the number of the run's calls.

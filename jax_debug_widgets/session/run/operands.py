@@ -48,8 +48,8 @@ def operands_of(run: Counted, event: Event, position: int) -> str:
     else:
         named = ((name, _read_at(sites, site, name)) for name in _names_in(site.source))
         read = [(name, one) for name, one in named if one is not None and not _is_assigned_after(run, name, one, site)]
-    told = (_words(name, _beside(run, one, event, position)) for name, one in read)
-    return ", ".join(list(filter(None, told))[:_MOST])
+    operands = (_words(name, _beside(run, one, event, position)) for name, one in read)
+    return ", ".join(list(filter(None, operands))[:_MOST])
 
 
 def _times(sites: Sequence[CallSite], site: CallSite) -> int:

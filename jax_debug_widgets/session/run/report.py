@@ -206,12 +206,12 @@ def of_what_was_not_found(run: Reported) -> Iterator[str]:
 
 def _of_failure(run: Reported) -> Iterator[str]:
     """Yield a note about the exception, or the first failed call, that no finding explains and no callback's note tells."""
-    error, told = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
+    error, sentence = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
     if not error:
         call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
-        error, told = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
+        error, sentence = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
     if error and not run.explained and not run.callbacks.tells_of(error):
-        yield told
+        yield sentence
 
 
 def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:

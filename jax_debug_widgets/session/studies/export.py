@@ -126,8 +126,8 @@ class Exported:
         if (place := first_that_differs(expected, found)) is not None:
             with uncached():
                 is_stale = first_that_differs(results_of(call.function), found) is None
-            told = f"result {place} of {self.name} is not equal to the bit"
-            raise AssertionError(f"{told}; {_STALE}" if is_stale else told)
+            sentence = f"result {place} of {self.name} is not equal to the bit"
+            raise AssertionError(f"{sentence}; {_STALE}" if is_stale else sentence)
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
         again, is_same = self._retraced(self.load())
         return ExportCheck(self.name, len(found), is_same, diff(self._written.program, again, dead=False))
@@ -145,8 +145,8 @@ class Exported:
         return f"not the same program: {self.difference.headline}"
 
     def _lines(self) -> list[str]:
-        told = "the same program" if self.is_same else self._otherwise()
-        lines = [f"{self.name} is in {self.path}: {told}"]
+        verdict = "the same program" if self.is_same else self._otherwise()
+        lines = [f"{self.name} is in {self.path}: {verdict}"]
         lines += [f"fill in {one} in host.py: it runs on the host, where JAX cannot see it" for one in self.hosts]
         return [*lines, *self.notes, *self._path_lines(), f"from {self.path.name} import {self.name}", _CHECKED]
 

@@ -28,8 +28,8 @@ class ExportCheck:
     difference: Diff
 
     def __repr__(self) -> str:
-        told = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
-        return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {told}"
+        verdict = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
+        return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {verdict}"
 
 
 def first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:

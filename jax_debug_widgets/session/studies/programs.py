@@ -207,8 +207,8 @@ def _flops_by_xla(found: Traced) -> float | None:
         return None
     try:
         program = jaxpr_as_fun(ClosedJaxpr(found.jaxpr, found.consts))
-        told = jax.jit(program).lower(*found.operands).cost_analysis()
+        analysis = jax.jit(program).lower(*found.operands).cost_analysis()
     except Exception:  # noqa: BLE001 - the flops are optional; a program that cannot be lowered still has a table.
         return None
-    count = told.get("flops", -1.0) if isinstance(told, dict) else -1.0
+    count = analysis.get("flops", -1.0) if isinstance(analysis, dict) else -1.0
     return count if count >= 0 else None  # A negative number means that XLA has no count.
