@@ -64,17 +64,17 @@ def found_while_running(
     # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
-    told = [
+    chosen = [
         (one, _told(one, name_file))
         for one in seen
         if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
     ]
-    told = [
+    chosen = [
         (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
-        for one, finding in told
+        for one, finding in chosen
     ]
     shown: list[Finding] = []
-    for one, finding in with_the_same_index(told):
+    for one, finding in with_the_same_index(chosen):
         if finding is None:
             continue
         is_birth = finding.kind == Kind.NONFINITE.word
@@ -89,8 +89,8 @@ def found_while_running(
         if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
             findings[one.file, one.span, one.kind] = one
     # A cast of a NaN is left out if a finding says where a NaN of the same call arose.
-    calls = {(one.call, one.newest) for one, finding in told if finding and finding.kind == Kind.NONFINITE.word}
-    of_nan = {id(one) for seen, one in told if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
+    calls = {(one.call, one.newest) for one, finding in chosen if finding and finding.kind == Kind.NONFINITE.word}
+    of_nan = {id(one) for seen, one in chosen if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
     findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
     # A read out of bounds may give NaN. Then only the index is reported.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}

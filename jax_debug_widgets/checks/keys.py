@@ -85,12 +85,12 @@ def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
 
 
 def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
-    told: set[Any] = set()
+    reported: set[Any] = set()
     shared: set[Any] = set()
     for key, own in uses.items():
         for use in own:
-            if use.iterations and use.frames and use.frames not in told:
-                told.add(use.frames)
+            if use.iterations and use.frames and use.frames not in reported:
+                reported.add(use.frames)
                 yield Reuse(use.frames[0], use.what, iterations=use.iterations)
         lanes = next((use for use in own if use.is_shared and use.what == "draws" and use.frames), None)
         if lanes is not None and not is_clone(key) and origin_of(key) not in shared:
@@ -98,16 +98,17 @@ def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
             yield Reuse(lanes.frames[0], lanes.what, is_shared=True)
         together = [use for other, found in uses.items() if overlap(key, other) for use in found]
         stacks = frozenset(use.frames for use in together if use.frames)
-        pair = None if stacks in told else next(_pairs(together), None)
+        pair = None if stacks in reported else next(_pairs(together), None)
         if pair is not None:
-            told.add(stacks)
+            reported.add(stacks)
             first, again = pair
             here, before = _parting(again.frames, first.frames)
-            if (here, before) not in told:  # Keys that are split from this key are used again at the same two lines.
-                told.add((here, before))
+            # Keys that are split from this key are used again at the same two lines.
+            if (here, before) not in reported:
+                reported.add((here, before))
                 yield Reuse(here, again.what, before, first.what)
-        elif (often := _in_python_loop(own)) is not None and often.frames not in told:
-            told.add(often.frames)
+        elif (often := _in_python_loop(own)) is not None and often.frames not in reported:
+            reported.add(often.frames)
             count = sum((use.way, use.chosen) == (often.way, often.chosen) for use in own)
             yield Reuse(_looping(often), often.what, iterations=str(count))
 

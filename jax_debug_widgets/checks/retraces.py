@@ -105,7 +105,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
         changes = _changes(trace, traces[:number])
         reasons.setdefault(",".join(one.what or one.advice for one in changes), []).append(changes)
     most = sorted(reasons.values(), key=len, reverse=True)[:_MOST_REASONS]
-    told = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
+    sentences = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
     times = plural(len(traces), "time")
     headline = f"`{first.function}` was traced {times} ({seconds:.2g} s without compiling), called from {called}"
     if is_library(first.file):
@@ -113,7 +113,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
         span = line, -1, line, -1
     else:
         file, span = first.file, span_of_argument(first.file, first.line, most[0][-1][0].path)
-    return FunctionTraces(file, span, len(traces), seconds, headline, tuple(told))
+    return FunctionTraces(file, span, len(traces), seconds, headline, tuple(sentences))
 
 
 def _own_line(trace: Trace) -> tuple[str, int]:
@@ -137,19 +137,19 @@ def why_again(trace: Trace, before: Sequence[Trace]) -> str:
         return ""
     changes = _changes(trace, before)
     more = f" and {len(changes) - _MOST_NAMES} more" if len(changes) > _MOST_NAMES else ""
-    told = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
-    return told + more or changes[0].advice
+    differences = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
+    return differences + more or changes[0].advice
 
 
 def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:
     """Describe traces with the same kind of change in one sentence: `x: float32[3] → float32[4] → float32[5]`."""
     newest = each[-1]
-    told = "; ".join(
+    differences = "; ".join(
         f"{one.what} {_in_a_row([changes[place].difference for changes in each])}".strip()
         for place, one in enumerate(newest[:_MOST_NAMES])
     )
     more = f" and {len(newest) - _MOST_NAMES} more" if len(newest) > _MOST_NAMES else ""
-    return f"{told}{more}. {newest[0].advice}" if told else newest[0].advice
+    return f"{differences}{more}. {newest[0].advice}" if differences else newest[0].advice
 
 
 def _in_a_row(differences: Sequence[str]) -> str:

@@ -139,9 +139,9 @@ class AgainstFloat64:
         if worst is self.broken:
             return f"`{self.text_of(worst)}` gives {worst.invented}{_at(worst.first)}"
         lost = plural(round(worst.digits), "digit") if worst.born_error < 1 else "all digits"
-        told = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
+        error = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
         follows = f"; from it {self._told(self.broken)}" if self.broken else ""
-        return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}{follows}"
+        return f"`{self.text_of(worst)}` loses {lost}: {error}{_at(worst.born_step)}{follows}"
 
     def text_of(self, one: Rounding) -> str:
         """Return the source line of an equation; the equation as text if the source is unknown."""

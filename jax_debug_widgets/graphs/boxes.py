@@ -142,12 +142,12 @@ class Boxes:
             what = (only.what or self._only_loop_of(node)) if only.children else ""
             return Box("function", runs, what, node.source, only.equations, only.children)
         inner = _joined(only.title, only.what) if only.kind == "function" else only.what
-        told = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
-        title = self._names_in(node) or (only.title if node.kind != "body" else told) or only.title
+        detail = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
+        title = self._names_in(node) or (only.title if node.kind != "body" else detail) or only.title
         kind = "function" if only.kind == "function" else node.kind if only.children else "equation"
-        told = told.removeprefix(title).strip() if f"{told} ".startswith(f"{title} ") else told
+        detail = detail.removeprefix(title).strip() if f"{detail} ".startswith(f"{title} ") else detail
         gives = self._gives(node) or (only.gives if node.kind == "line" else "")
-        return Box(kind, title, told, node.source, only.equations, only.children, gives)
+        return Box(kind, title, detail, node.source, only.equations, only.children, gives)
 
     def _gives(self, node: _Node) -> str:
         """Return the type of the first named result of an equation with bodies, or of its first result."""
@@ -217,8 +217,8 @@ def _short(names: Sequence[str]) -> list[str]:
     """Return each name once; several leaves of one tree become the name of the tree."""
     plain = [name.partition("#")[0] for name in names]
     roots = Counter(name.partition("[")[0] for name in dict.fromkeys(plain))
-    told = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]
-    return list(dict.fromkeys(told))
+    shortened = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]
+    return list(dict.fromkeys(shortened))
 
 
 def _unless_named(equation: Equation) -> str:

@@ -73,8 +73,8 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            told = map(str, other_operation(self.first.before, self.first.after))
-            lines.append(PageRow(("", "", "; ".join([str(worst), *told]), "")))
+            texts = map(str, other_operation(self.first.before, self.first.after))
+            lines.append(PageRow(("", "", "; ".join([str(worst), *texts]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
@@ -106,11 +106,11 @@ class Comparison:
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""
         steps = iter(self.steps)
-        told = [
+        lines = [
             f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
             for one in self.around
         ]
-        return f"{', '.join(told)}: the first that differs", str(self.around[-1].after.source or "")
+        return f"{', '.join(lines)}: the first that differs", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each pair of equations, in the order of the second program.

@@ -124,9 +124,13 @@ class Flow:
         reached = [number for number, made in enumerate(self.results) if made & after]
         ends = frozenset[int]().union(*(self.results[one] & after for one in reached)) if reached else frozenset[int]()
         way = after & self.before(ends) | frozenset(start)
-        told = [names[one] if one < len(names) and names[one] else f"result {one}" for one in reached]
-        many = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
-        end = f"reaches {', '.join(told[:_MOST])}{many}: {len(told)} of {len(self.results)} results" if told else ""
+        results = [names[one] if one < len(names) and names[one] else f"result {one}" for one in reached]
+        many = f" and {len(results) - _MOST} more" if len(results) > _MOST else ""
+        end = (
+            f"reaches {', '.join(results[:_MOST])}{many}: {len(results)} of {len(self.results)} results"
+            if results
+            else ""
+        )
         return Way(way, end or "reaches no result of the program")
 
     def from_inputs(self, start: Iterable[int]) -> Way:
@@ -148,9 +152,9 @@ class Flow:
             return any(kind.dtype == dtype for kind in self.equations[one].types)
 
         found = self._reached([number], lambda one: [other for other in self.takes[one] if has(other)])
-        told = list(dict.fromkeys(why for one in sorted(found) for why in self._begins(one, dtype, has)))
-        many = f"; and {len(told) - _MOST} more" if len(told) > _MOST else ""
-        return Way(found, f"{dtype} since {'; '.join(told[:_MOST])}{many}")
+        reasons = list(dict.fromkeys(why for one in sorted(found) for why in self._begins(one, dtype, has)))
+        many = f"; and {len(reasons) - _MOST} more" if len(reasons) > _MOST else ""
+        return Way(found, f"{dtype} since {'; '.join(reasons[:_MOST])}{many}")
 
     def _begins(self, number: int, dtype: str, has: Callable[[int], bool]) -> Iterator[str]:
         """Yield why a result has a dtype that none of its operands computed by equations has."""

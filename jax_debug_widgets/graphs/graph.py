@@ -169,8 +169,8 @@ class Graph:
     def detail(self, box: Box, numbers: Sequence[int]) -> str:
         """Return the second line of a box: its line as `:12`, its operation, the type of its result."""
         line = f":{box.source.line}" if box.source else ""
-        told = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
-        return " · ".join(word for word in (line, box.what, told) if word)
+        type_text = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
+        return " · ".join(word for word in (line, box.what, type_text) if word)
 
     def __repr__(self) -> str:
         return self.page().text()

@@ -146,8 +146,8 @@ def _instructions(text: str) -> Iterator[Instruction]:
             root, name, kind, opcode, rest = found.groups()
             operands, _, more = rest.partition(")")
             about = _METADATA.search(more)
-            told, frame = (_OP_NAME.search(about[0]), _FRAME.search(about[0])) if about else (None, None)
-            name_of = told[1] if told else ""
+            op_name, frame = (_OP_NAME.search(about[0]), _FRAME.search(about[0])) if about else (None, None)
+            name_of = op_name[1] if op_name else ""
             branches = (one.strip(" %") for group in _BRANCHES.findall(more) for one in group.split(","))
             yield Instruction(
                 name,
@@ -156,7 +156,7 @@ def _instructions(text: str) -> Iterator[Instruction]:
                 tuple(_OPERAND.findall(operands)),
                 (*_CALLS.findall(more), *branches),
                 computation,
-                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))) if told else (),
+                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))) if op_name else (),
                 (line.replace(about[0], "") if about else line).strip(),
                 name_of,
                 int(frame[1]) if frame else 0,

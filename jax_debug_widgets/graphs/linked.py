@@ -29,8 +29,8 @@ class Fusion:
     equations: frozenset[int]
 
     def __str__(self) -> str:
-        told = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
-        return f"{told}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
+        lines = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
+        return f"{lines}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
 
 
 _PRODUCTS = {"dot": "dot_general", "convolution": "conv_general_dilated"}
@@ -171,15 +171,15 @@ class Linked:
         return Page(self._title(), headers, list(self._lines()), notes, longest=72)
 
     def _title(self) -> str:
-        told = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
+        text = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
         if self.executable is None:
-            return f"{told}; nothing has run, nothing was compiled"
+            return f"{text}; nothing has run, nothing was compiled"
         own = [one for one in self.executable.own() if one.opcode not in MADE_BY_XLA]
-        told = f"{told}, {plural(len(own), 'instruction')}"
+        text = f"{text}, {plural(len(own), 'instruction')}"
         if self.by_line is not None:
-            return f"{told}; linked by line, {len(self.unlinked)} without one"
+            return f"{text}; linked by line, {len(self.unlinked)} without one"
         folded = sum(map(self.is_folded, range(len(self.program.equations))))
-        return f"{told}; {folded} folded away, {len(self.unlinked)} made by XLA"
+        return f"{text}; {folded} folded away, {len(self.unlinked)} made by XLA"
 
     def _lines(self) -> Iterator[PageRow]:
         last: object = None

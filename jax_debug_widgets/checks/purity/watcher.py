@@ -166,7 +166,7 @@ class PurityWatch:
         is_inner = self._here.depth > 0
         found = [one for one in _changes(look.before, look.snapshot()) if one[3].after.kind != FUNCTION]
         look.has_effects = bool(found or look.called or look.draws())
-        told: dict[Frame, Checked] = {}
+        reported: dict[Frame, Checked] = {}
         seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
         for function, name, line, change in found:
             is_iterator = "iterator" in (change.before.kind, change.after.kind)
@@ -186,15 +186,15 @@ class PurityWatch:
             )
             frame = source.frame_at(function, node, line)
             if node is not None:
-                told[frame] = Checked("purity", whole, (frame,), effect)
+                reported[frame] = Checked("purity", whole, (frame,), effect)
             else:
                 seen.setdefault((change.before.text, change.after.text), (frame, effect))
-        if not told:
-            told = {frame: Checked("purity", one.name, (frame,), one) for frame, one in seen.values()}
+        if not reported:
+            reported = {frame: Checked("purity", one.name, (frame,), one) for frame, one in seen.values()}
         if not is_inner:
             yield from look.called
             yield from look.drawn()
-        yield from told.values()
+        yield from reported.values()
 
 
 class _Look:
