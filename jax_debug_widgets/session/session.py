@@ -78,7 +78,7 @@ class Session(RunKeeper):
         self.uncaptured = UncapturedPrograms(self.capture, self.debugger, self.waiter, lambda: self.stoppable)
         self.contexts = Contexts()
         self._dispatch_hooks = DispatchHooks(self.observer, self._runs)
-        self.capture.handover.watch = self._dispatch_hooks.watch
+        self.capture.handover.watch = self.capture.sampled_calls.watch = self._dispatch_hooks.watch
         threads = ThreadCapture(self.capture, self._runs, self.collector, self._dispatch_hooks)
         self.capture.threads.inherit = threads.inherited
         self.switches = Switches(self.capture.sites, self.collect, self._runs.captured, self._runs.recording)

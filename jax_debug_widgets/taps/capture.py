@@ -34,6 +34,7 @@ from jax_debug_widgets._jax.running.program_calls import ProgramCalls
 from jax_debug_widgets._jax.running.retraced import RetracedHooks
 from jax_debug_widgets._jax.running.reuse_executables import ReuseHooks
 from jax_debug_widgets._jax.running.running_programs import RunningPrograms
+from jax_debug_widgets._jax.running.sampled_calls import SampledCalls
 from jax_debug_widgets._jax.tracing.bindings import BindingHooks
 from jax_debug_widgets._jax.tracing.expressions import LinesOf
 from jax_debug_widgets._jax.tracing.leaks import LeakHooks
@@ -94,9 +95,7 @@ class Capture:
         self.boxes: dict[int, UntakenFirings] = {0: UntakenFirings(self.gate, self.sites)}
         self.breakpoint_recorder: BreakpointRecorder = lambda _tap, _equation, _switch, _inbox, plain: plain
         self._hooks = Hooks(self._make_recorder, self._left_out)
-        listener = CallbackListener(
-            self.sites, self._outcomes_here, lambda equation: self._make_recorder(equation, Settings())
-        )
+        listener = CallbackListener(self.sites, self._outcomes_here, partial(self._make_recorder, settings=Settings()))
         self._callback_hooks = CallbackHooks(listener, is_capturing, leaves_out_debugging)
         self.prints = PrintWatch(captured_settings)
         self.traces = TraceWatch()
@@ -111,8 +110,8 @@ class Capture:
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
-        self._trace_counts = TraceCounts()
-        self.around_traces = AroundTraces()
+        self.sampled_calls = SampledCalls(lambda: self.sites.counter().takes)
+        self._trace_counts, self.around_traces = TraceCounts(), AroundTraces()
         self.program_calls = ProgramCalls()
         self.leaks = LeakHooks(lambda: self.checks("leaks"))
         self._of_checks: dict[str, Replacing] = {
@@ -133,6 +132,7 @@ class Capture:
             watch_hooks,
             self.lanes,
             self.handover,
+            self.sampled_calls,
             AheadHooks(),
             RetracedHooks(self.is_stale, reused.reuse),
             CacheMissHooks(),

@@ -5,6 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol, cast
+
+
+class SampledWatch(Protocol):
+    """What `Settings.watch` has.
+
+    Attributes:
+      every: one of `every` calls, or iterations, is watched.
+      of_taken_calls: whether the program runs only in calls that are watched.
+    """
+
+    every: int
+    of_taken_calls: bool
+
+    def in_calls(self, *, taken: bool) -> Hashable:
+        """Return the same with this value of `of_taken_calls`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -22,6 +39,7 @@ class Settings:
       check: the checks that programs contain, see `_jax.passes.checking`.
       takes_checks: whether a program may return the hits of checks as further results.
       twin: the settings of a watched twin that runs beside each program, see `_jax.running.twins`; None for no twin.
+      is_left_out: whether programs run only in those calls that a sampled watch leaves out.
       keeps_inputs: whether the arguments of each call are kept. Python then dispatches the calls.
     """
 
@@ -35,7 +53,16 @@ class Settings:
     check: tuple[str, ...] = ()
     takes_checks: bool = False
     keeps_inputs: bool = False
+    is_left_out: bool = False
     twin: Settings | None = None
+
+    @cached_property
+    def of_calls(self) -> tuple[Settings, Settings] | None:
+        """The settings for calls that are not watched, and for those that are; None if each call is watched."""
+        watch = cast("SampledWatch | None", self.watch)
+        if watch is None or watch.every == 1 or watch.of_taken_calls:
+            return None
+        return replace(self, watch=None, is_left_out=True), replace(self, watch=watch.in_calls(taken=True))
 
     @cached_property
     def taking_checks(self) -> Settings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets._jax.passes.rings import Records, Ring, RingPart, together
+from jax_debug_widgets._jax.passes.ring_records import Records, RingPart, RingRecords, together
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class TapWriter:
     def __init__(self, tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None) -> None:
         self._tap, self._inbox, self.gate, self._switch = tap, inbox, gate.word, switch
 
-    def draw_from(self, source: Ring | RingPart) -> None:
+    def draw_from(self, source: RingRecords | RingPart) -> None:
         """See `Writer`."""
         self._inbox.draw_from(self._tap, source if self._switch is None else _Switched(source, self._switch))
 
@@ -49,7 +49,7 @@ def writer(tap: Tap | Bundle, inbox: Inbox, gate: Gate, switch: Switch | None = 
 class _Switched:
     """The firings of a tap in a ring, without those that its switch drops. It is a `FiringSource`, safe from any thread."""
 
-    def __init__(self, written: Ring | RingPart, switch: Switch) -> None:
+    def __init__(self, written: RingRecords | RingPart, switch: Switch) -> None:
         self._written, self._switch = written, switch
         self._settled: list[Records] = []
         self._lock = threading.Lock()

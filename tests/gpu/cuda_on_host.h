@@ -1,8 +1,10 @@
-// What statistics.cu takes of CUDA, for a C++ compiler: a block's threads are threads, and one block runs after the other.
+// What our sources take of CUDA, for a C++ compiler: a block's threads are threads, and one block runs after the other.
+// SOURCE is the file, KERNELS are its kernels, and JOB is the type of their argument.
 #include <barrier>
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -22,7 +24,14 @@ struct alignas(16) uint4 { unsigned x, y, z, w; };
 
 static void __syncthreads() { together->arrive_and_wait(); }
 static void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+static void __threadfence_system() { __threadfence(); }
 static unsigned atomicAdd(unsigned* at, unsigned more) { return __atomic_fetch_add(at, more, __ATOMIC_SEQ_CST); }
+
+static unsigned long long host_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
 
 static float __int_as_float(int bits) {
   float value;
@@ -40,15 +49,18 @@ static float host_half(unsigned short bits) {
 
 #include SOURCE
 
-typedef void (*Kernel)(const Job);
-static Kernel kernels[] = {statistics_read, statistics_write, statistics_read_odd};
+typedef void (*Kernel)(const JOB);
+static Kernel kernels[] = {KERNELS};
 static std::mutex one_launch;
+
+// As cuStreamSynchronize: a launch has ended when it returns.
+extern "C" int synchronize(void*) { return 0; }
 
 // As cuLaunchKernel; `kernel` is a number of `kernels`.
 extern "C" int launch(unsigned long long kernel, unsigned blocks, unsigned, unsigned, unsigned, unsigned, unsigned,
                       unsigned, void*, void** arguments, void**) {
   std::lock_guard<std::mutex> lock(one_launch);
-  const Job job = *(const Job*)arguments[0];
+  const JOB job = *(const JOB*)arguments[0];
   std::barrier<> all(THREADS);
   together = &all;
   std::vector<std::thread> running;

@@ -7,15 +7,16 @@ import pytest
 
 from jax_debug_widgets._jax.compat import cuda
 from jax_debug_widgets.watch.statistics.layout import NUMBERS_OF_PART
-from tests.gpu.cuda_on_host import SOURCE
+from tests.gpu.cuda_on_host import RING_SOURCE, SOURCE, kernel_names
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-def test_the_kernels_are_compiled_for_each_architecture(architecture):
-    code = cuda.compiled(SOURCE.read_bytes(), architecture)
+@pytest.mark.parametrize("source", [SOURCE, RING_SOURCE], ids=lambda source: source.stem)
+def test_the_kernels_are_compiled_for_each_architecture(architecture, source):
+    code = cuda.compiled(source.read_bytes(), architecture)
     assert code.startswith(b"\x7fELF")
-    for kernel in (b"statistics_read", b"statistics_write", b"statistics_read_odd"):
-        assert kernel in code
+    for kernel in kernel_names(source):
+        assert kernel.encode() in code
 
 
 def test_an_error_in_a_cuda_source_has_the_compilers_message():

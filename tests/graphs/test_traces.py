@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import random
+import sys
 from typing import Any
 
 import jax
@@ -183,3 +185,15 @@ def test_each_unordered_iteration_is_named_as_a_cause(function, line, why):
     ((where, told),) = found.causes
     wanted = line.__code__.co_firstlineno + 1 if callable(line) else function.__code__.co_firstlineno + line
     assert str(where).endswith(f":{wanted}") and told.startswith(why), (where, told)
+
+
+def test_a_file_that_asks_for_seeds_when_it_is_imported_ends_and_says_what_to_write(tmp_path, monkeypatch):
+    (tmp_path / "asks_for_seeds.py").write_text(
+        "import jax.numpy as jnp\nimport jax_debug_widgets as jdw\n"
+        "class Model:\n    def __call__(self, x):\n        return jnp.sin(x)\n"
+        "found = jdw.traces(Model(), jnp.ones(2), seeds=2)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(RuntimeError, match="put that call under `if __name__ == '__main__':`"):
+        importlib.import_module("asks_for_seeds")
+    sys.modules.pop("asks_for_seeds", None)

@@ -20,7 +20,7 @@ def test_a_finding_is_shown_with_its_source_why_and_what_to_write():
     assert repr(run.findings).splitlines() == [
         f"oob: test_findings.py:{line}: index 7 is outside axis 0 (size 3)",
         "   |",
-        f"{line} |     return x[i]  # of a small array",
+        f"{line} |     return x[i]  # an element of a small array",
         "   |            ^^^^",
         "   = why: JAX raises no IndexError in a compiled program: the nearest element was read.",
         '   = write: x.at[i].get(mode="fill", fill_value=0)',

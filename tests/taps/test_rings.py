@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import weakref
+from contextlib import nullcontext
 
 import jax
 import jax.numpy as jnp
@@ -15,35 +16,47 @@ from jax import lax
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import native
-from jax_debug_widgets._jax.passes import rings
+from jax_debug_widgets._jax.passes import emit, ring_records, rings
 from jax_debug_widgets.session import current_session
 from tests.conftest import TRANSFORMS
 from tests.devices import cpu_mesh
+from tests.gpu import cuda_on_host
 from tests.tapped import tapped
 from tests.waiting import until
 
-pytestmark = pytest.mark.cpu("other devices have no rings")
+of_the_cpu = pytest.mark.cpu("a GPU has rings of its own: test_device_rings.py")
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float8_e5m2", "float32", "complex64"]
+
+
+@pytest.fixture(params=["of the CPU", "of a GPU"] if jax.default_backend() == "cpu" else ["of a GPU"])
+def kind(request):
+    """Whose rings the programs write into. Without a GPU, its kernel is compiled for the host."""
+    on_host = request.param == "of a GPU" and jax.default_backend() == "cpu"
+    with cuda_on_host.writing_into_device_rings() if on_host else nullcontext():
+        yield request.param
+
+
+on_each = pytest.mark.usefixtures("kind")
 
 
 @pytest.fixture
 def written(monkeypatch):
     """Return a list with the number of records of each batch taken from rings."""
     counts = []
-    take = rings.Ring.take
+    take = ring_records.RingRecords.take
 
     def counted(ring, until_ns):
         found = take(ring, until_ns)
         counts.append(0 if found is None else len(found[0]))
         return found
 
-    monkeypatch.setattr(rings.Ring, "take", counted)
+    monkeypatch.setattr(ring_records.RingRecords, "take", counted)
     return counts
 
 
 def by_python(monkeypatch):
-    monkeypatch.setattr(rings, "_is_available", lambda: False)
+    monkeypatch.setattr(emit, "RINGS", {})
 
 
 def said(run):
@@ -68,6 +81,7 @@ def numbers(run):
     return [int(event.kwargs["i"]) for event in run.events]
 
 
+@on_each
 @pytest.mark.behaviour("P4", "P5")
 @pytest.mark.parametrize("transform", [one for one in TRANSFORMS if one.devices == 1], ids=lambda one: one.name)
 def test_events_from_rings_equal_events_from_host_calls(transform, monkeypatch, same_bits):
@@ -90,6 +104,7 @@ def test_events_from_rings_equal_events_from_host_calls(transform, monkeypatch, 
     assert said(run) == said(expected)
 
 
+@on_each
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rings_keep_values_of_every_dtype(dtype, written):
     values = jnp.asarray(np.arange(12).reshape(4, 3) % 2, dtype)
@@ -111,6 +126,7 @@ def test_rings_keep_values_of_every_dtype(dtype, written):
     assert {array.dtype for event in run.events for array in event.values} == {np.dtype(dtype)}
 
 
+@of_the_cpu
 def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 100)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
@@ -121,10 +137,11 @@ def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, wr
     assert 0 < sum(written) < 5000, "the firing that finds the ring full is told by Python"
 
 
+@of_the_cpu
 def test_a_full_ring_holds_up_the_program_until_it_is_read(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(rings, "MOST_WAITING", 2000)
+    monkeypatch.setattr(ring_records, "MOST_WAITING", 2000)
     f = counting(1000)
     with jdw.capture() as run:
         f(0)
@@ -139,6 +156,7 @@ def test_a_full_ring_holds_up_the_program_until_it_is_read(monkeypatch, written)
     assert sum(written) > in_rings, "and again there is room"
 
 
+@on_each
 def test_threads_write_into_one_ring(written):
     f, count = counting(2000), 4
     with jdw.capture() as run:
@@ -153,6 +171,7 @@ def test_threads_write_into_one_ring(written):
     assert sum(written) > count * 1000
 
 
+@on_each
 def test_the_ring_of_a_freed_program_is_freed():
     made = []
 
@@ -179,6 +198,7 @@ def test_the_ring_of_a_freed_program_is_freed():
     assert made[0]() is None
 
 
+@on_each
 def test_events_come_while_the_program_runs():
     seen, go_on = [], threading.Event()
 
@@ -199,6 +219,7 @@ def test_events_come_while_the_program_runs():
     assert seen == ["0", "1", "2"]
 
 
+@on_each
 def test_muting_a_site_keeps_what_its_ring_already_has(written):
     f = counting(10)
     with jdw.capture() as run:
@@ -247,15 +268,18 @@ CALLS = {
 }
 
 
+@of_the_cpu
 def test_small_values_of_loops_are_written_on_one_device():
     assert "jax_debug_widgets_ring" in lowered(looped(printing), 1.0)
 
 
+@of_the_cpu
 @pytest.mark.parametrize("program", CALLS)
 def test_programs_that_cannot_use_rings_call_the_host(program):
     assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
 
 
+@of_the_cpu
 def test_loops_call_python_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})
@@ -271,6 +295,7 @@ def test_loops_call_python_without_numba(monkeypatch):
     rings._is_available.cache_clear()
 
 
+@of_the_cpu
 def test_loops_call_python_if_jax_lacks_the_names_for_rings(monkeypatch):
     rings._is_available.cache_clear()
     monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})

@@ -14,6 +14,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.session.studies.verification import differences_of
 from jax_debug_widgets.watch.choosing.price import expected_slowdown
+from tests.benchmarks import gpu
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(32, 16)).astype(np.float32))
 
@@ -215,3 +216,32 @@ def test_the_estimated_cost_without_numba_is_higher_and_names_the_extra(monkeypa
         notes += [note for note in run.status().notes if "are expected to take" in note]
     assert 1 < expected[0] < expected[1]
     assert ["jax-debug-widgets[fast]" in note for note in notes] == [False, True]
+
+
+def add_and_keep(add, made):
+    """`CostEstimate.add` that also keeps the estimate."""
+
+    def kept(self, *args):
+        made.append(self)
+        return add(self, *args)
+
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("options", "measured"), [({"watch": True}, 1.14), ({"ops": True}, 2.0), ({"watch": "h"}, 1.03)]
+)
+def test_on_a_gpu_the_estimate_is_near_what_was_measured(options, measured, monkeypatch):
+    """An H200 has measured these ratios, for the unrolled transformer of the benchmark."""
+    price = importlib.import_module("jax_debug_widgets.watch.choosing.price")
+    monkeypatch.setattr(price, "cuda_target", lambda: "a custom call")
+    of_h200 = price._rates_of_gpu(4.3e12)
+    monkeypatch.setattr(price, "_rates_of_cpu", lambda: of_h200)
+    step, weights, batch = gpu.trained(gpu.LARGE["C"])
+    made = []
+    monkeypatch.setattr(price.CostEstimate, "add", add_and_keep(price.CostEstimate.add, made))
+    with jdw.capture(**options):
+        step.lower(weights, batch)
+    works = set(made)
+    assert measured / 1.5 < expected_slowdown(works) < measured * 1.5
+    assert 2.7e6 / 1.5 < max(one.plain for one in works) < 2.7e6 * 1.5, "nanoseconds of a plain step"

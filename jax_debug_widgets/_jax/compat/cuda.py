@@ -1,12 +1,13 @@
 """Compile a CUDA source of ours with NVRTC, which every JAX for CUDA brings, and load it with the driver.
 
-A compiled source is kept on disk, for each architecture. Nothing here needs a GPU but `kernels`.
+A compiled source is kept on disk, for each architecture. Only what calls the driver needs a GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import importlib.util
 import os
@@ -14,8 +15,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-_MAJOR, _MINOR = 75, 76
-"""`CUdevice_attribute`: the compute capability (cuda.h)."""
+import numpy as np
+
+_MAJOR, _MINOR, _MEMORY_CLOCK, _BUS_WIDTH = 75, 76, 36, 37
+"""`CUdevice_attribute` (cuda.h): the compute capability, the clock of the memory in kHz, and the bits of its bus."""
+
+THREADS = 256
+"""The threads of a block, in all launches."""
+
+_PORTABLE, _MAPPED = 1, 2
+"""`CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`."""
 
 _OPTIONS = (b"--std=c++17",)
 
@@ -41,7 +50,7 @@ def kernels(source: bytes, names: Sequence[str]) -> list[int]:
         kernel = ctypes.c_void_p()
         _check(cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, name.encode()), f"cuLibraryGetKernel of {name}")
         found.append(int(kernel.value or 0))
-    for device in _devices(cuda):
+    for device in _used_devices(cuda):
         _load_now(cuda, device, found)
     return found
 
@@ -61,9 +70,58 @@ def driver() -> Any:
     return cuda
 
 
-def launch_address() -> int:
-    """The address of `cuLaunchKernel`."""
-    return ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value or 0
+@functools.cache
+def memory_bandwidth() -> float:
+    """The bytes a second that a kernel can read from the memory of the first GPU; 10^12 if the driver does not say.
+
+    It is seven eighths of what clock and bus could transfer: 4.3 of 4.9 TB/s on an H200.
+    """
+    try:
+        cuda = driver()
+        kilohertz, bits = (_attribute(cuda, _used_devices(cuda)[0], what) for what in (_MEMORY_CLOCK, _BUS_WIDTH))
+    except CudaError:
+        return 1e12
+    return 2 * kilohertz * 1e3 * bits / 8 * 0.875 or 1e12
+
+
+def function_address(name: str) -> int:
+    """The address of a function of NVIDIA's driver."""
+    return ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value or 0
+
+
+def launch_and_wait(kernel: int, argument: np.ndarray) -> None:
+    """Launch a kernel with one block of `cuda_launch.THREADS` threads, and wait for it.
+
+    Args:
+      argument: the bytes of its only argument.
+
+    Raises:
+      CudaError: it could not be launched, or failed.
+    """
+    cuda = driver()
+    arguments = (ctypes.c_void_p * 1)(argument.ctypes.data)
+    with _context(cuda, _used_devices(cuda)[0]):
+        grid = (1, 1, 1, THREADS, 1, 1, 0)
+        _check(cuda.cuLaunchKernel(ctypes.c_void_p(kernel), *grid, None, arguments, None), "cuLaunchKernel")
+        _check(cuda.cuStreamSynchronize(None), "cuStreamSynchronize")
+
+
+def pinned_memory(size: int) -> tuple[np.ndarray, int]:
+    """Allocate memory of the host that all GPUs can write to, uint8[size]; return it, and its address for a GPU.
+
+    It is never freed: a kernel may still write to it.
+
+    Raises:
+      CudaError: there is no such memory left.
+    """
+    cuda = driver()
+    host, device = ctypes.c_void_p(), ctypes.c_uint64()
+    with _context(cuda, _used_devices(cuda)[0]):
+        flags = _PORTABLE | _MAPPED
+        _check(cuda.cuMemHostAlloc(ctypes.byref(host), ctypes.c_size_t(size), flags), "cuMemHostAlloc")
+        _check(cuda.cuMemHostGetDevicePointer_v2(ctypes.byref(device), host, 0), "cuMemHostGetDevicePointer")
+    memory = (ctypes.c_uint8 * size).from_address(host.value or 0)
+    return np.frombuffer(memory, np.uint8), device.value
 
 
 def compiled(source: bytes, architecture: str) -> bytes:
@@ -120,6 +178,18 @@ def _devices(cuda: Any) -> range:
     if not count.value:
         raise CudaError("CUDA finds no GPU")
     return range(count.value)
+
+
+def _used_devices(cuda: Any) -> Sequence[int]:
+    """The GPUs that this process uses already; all of them if it uses none. Another process may own the others."""
+    flags, active = ctypes.c_uint(), ctypes.c_int()
+    used = []
+    for device in _devices(cuda):
+        state = cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
+        _check(state, "cuDevicePrimaryCtxGetState")
+        if active.value:
+            used.append(device)
+    return used or _devices(cuda)
 
 
 def _attribute(cuda: Any, device: int, what: int) -> int:

@@ -154,7 +154,8 @@ NEEDED: dict[str, dict[str, str]] = {
     HANDOVER: {
         "dispatch": "runtime_tokens.set_output_runtime_token",
         "pjit": "_cpp_pjit_cache_explicit_attributes.clear _cpp_pjit_cache_fun_only.clear "
-        "_get_fastpath_data(executable, out_tree, args_flat, out_flat, effects) _pjit_call_impl_python(*, jaxpr)",
+        "_get_fastpath_data(executable, out_tree, args_flat, out_flat, effects) _pjit_call_impl_python(*, jaxpr) "
+        "_resolve_and_lower(*, jaxpr)",
         "pxla": "MeshExecutable.build_unsafe_call MeshExecutable.unsafe_call _cached_lowering_to_hlo.cache_keys "
         "lower_sharding_computation(closed_jaxpr, api_name, fun_name, in_shardings, out_shardings, in_layouts, "
         "out_layouts, donated_invars)",

@@ -47,18 +47,26 @@ atomic_exchange: Any = _atomic("xchg")
 """Replace the int64 at an address, in one atomic step; return what it was before."""
 
 
-def _call_address(_typing: Any, _function: Any, _argument: Any) -> Any:
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        function, argument = arguments
-        word = ir.IntType(64)
-        kind = ir.FunctionType(word, [word])
-        return builder.call(builder.inttoptr(function, kind.as_pointer()), [argument])
+def _emit_call(_context: Any, builder: Any, _signature: Any, operands: Any) -> Any:
+    function, *arguments = operands
+    word = ir.IntType(64)
+    kind = ir.FunctionType(word, [word] * len(arguments))
+    return builder.call(builder.inttoptr(function, kind.as_pointer()), arguments)
 
-    return types.uint64(types.uint64, types.uint64), emit
+
+def _call_address(_typing: Any, _function: Any, _argument: Any) -> Any:
+    return types.uint64(types.uint64, types.uint64), _emit_call
+
+
+def _call_with_two(_typing: Any, _function: Any, _first: Any, _second: Any) -> Any:
+    return types.uint64(types.uint64, types.uint64, types.uint64), _emit_call
 
 
 call_address: Any = intrinsic(_call_address)
 """Call the function of C at an address with an address."""
+
+call_with_two: Any = intrinsic(_call_with_two)
+"""Call the function of C at an address with two addresses."""
 
 
 @njit
@@ -69,14 +77,16 @@ def words(address: Any, count: Any) -> Any:
 
 # The structures (jaxlib/include/xla/ffi/api/c_api.h), as numbers of words. XLA promises to keep what was built for one
 # version of it for a year at least.
-FRAME_WORDS = 15
+FRAME_WORDS, FRAME_WITH_ATTRIBUTE = 15, 21
 API, CONTEXT, ARGUMENT_COUNT, ARGUMENTS, RESULTS = 2, 3, 7, 9, 14
 _EXTENSION, _ARGUMENTS_BYTES, _RESULTS_BYTES = 1, 5, 10
 _KNOWN_BYTES = 40
 _BUFFER_DATA, _BUFFER_RANK, _BUFFER_SHAPE, _BUFFER_WORDS = 3, 4, 5, 6
 _METADATA, _METADATA_VERSION, _TRAITS, _API_VERSION = 3, 3, 4, 4
-_STREAM_GET = 10
-"""The position of `XLA_FFI_Stream_Get` in XLA's `XLA_FFI_Api`."""
+_ATTRIBUTES = 20
+_ERROR_CREATE, _STREAM_GET = 6, 10
+"""The positions of these functions in XLA's `XLA_FFI_Api`."""
+_INTERNAL_ERROR = 13
 _NO_VERSION = np.uint64(0xFFFFFFFF)
 _FIRST_VERSION = np.uint64(1 << 32)
 """0.1 (the minor number is the upper half). XLA before jax 0.9 knows no other, and asks without saying so."""
@@ -141,6 +151,23 @@ def stream_of(frame: Any) -> Any:
     arguments[0], arguments[2] = np.uint64(32), frame[CONTEXT]
     call_address(words(frame[API], _STREAM_GET + 1)[_STREAM_GET], np.uint64(arguments.ctypes.data))
     return arguments[3]
+
+
+@njit
+def attribute_of(frame: Any) -> Any:
+    """The only attribute of a call, a number of 64 bits. `frame` has `FRAME_WITH_ATTRIBUTE` words."""
+    scalar = words(words(frame[_ATTRIBUTES], 1)[0], 2)
+    return words(scalar[1], 1)[0]
+
+
+@njit
+def error_of(frame: Any, message: Any) -> Any:
+    """The address of an error that a handler returns. `message` is the address of its text, which ends with a zero."""
+    arguments = np.zeros(4, np.uint64)
+    arguments[0], arguments[2], arguments[3] = np.uint64(28), message, np.uint64(_INTERNAL_ERROR)
+    error = call_address(words(frame[API], _ERROR_CREATE + 1)[_ERROR_CREATE], np.uint64(arguments.ctypes.data))
+    arguments[0] = np.uint64(0)  # Numba frees an array as soon as only its address is used.
+    return error
 
 
 def register(target: str, handle: Any, platform: str = "cpu") -> None:

@@ -6,15 +6,25 @@ JAX's own lowering puts every operand back on a device before Python sees it and
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import callback as jax_callback
-from jax_debug_widgets._jax.compat.private import config, core, debugging, ffi, mlir, sharding_impls, xla_client
-from jax_debug_widgets._jax.passes.rings import Ring, emit_write, ring_for
+from jax_debug_widgets._jax.compat.private import (
+    config,
+    core,
+    debugging,
+    ffi,
+    hlo,
+    ir,
+    mlir,
+    sharding_impls,
+    xla_client,
+)
+from jax_debug_widgets._jax.passes import device_rings, rings
+from jax_debug_widgets._jax.passes.ring_records import ring_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +34,14 @@ if TYPE_CHECKING:
 _RAW_PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
 """Platform -> the infix of its custom call's name. Other platforms use JAX's own lowering."""
 
+RINGS = {"cpu": rings, "cuda": device_rings}
+"""Platform -> the module that makes rings for its programs. Other platforms have none."""
+
 
 def emit_recorder_call(
     ctx: Any, record: Recorder, operands: Sequence[Any], *, ordered: bool, partitioned: bool
 ) -> list[Any]:
-    """Lower one debugging equation to a call of `record`; ordered ones are threaded through JAX's token."""
+    """Lower one debugging equation to a call of `record` or a write into a ring; ordered ones pass on JAX's token."""
     effect = debugging.ordered_debug_effect if ordered else debugging.debug_effect
     axis_context = ctx.module_context.axis_context
     if _is_partial_auto(axis_context) or _platform(ctx) not in _RAW_PLATFORMS:
@@ -38,13 +51,16 @@ def emit_recorder_call(
         return []
     if not ordered:
         sharding = _unordered_sharding(axis_context, ctx.avals_out)
-        ring = None if partitioned or _platform(ctx) != "cpu" else ring_for(ctx, record)
-        if ring is None:
+        kind: Any = None if partitioned else RINGS.get(_platform(ctx))
+        ring = ring_of(ctx, record, kind.make_ring) if kind else None
+
+        def emit_call(record: Recorder) -> None:
             _custom_call(ctx, record, operands, partitioned, sharding)
+
+        if ring is None:
+            emit_call(record)
         else:
-            relieved = partial(_relieve_and_record, ring, record)
-            ring.is_written_as_long_as(relieved)
-            emit_write(ctx, ring, operands, lambda: _custom_call(ctx, relieved, operands, partitioned, sharding))
+            kind.emit_write(ctx, ring, record, operands, emit_call)
         return []
     token = ctx.tokens_in.get(effect)
 
@@ -58,9 +74,25 @@ def emit_recorder_call(
     return []
 
 
-def _relieve_and_record(ring: Ring, record: Recorder, *arrays: np.ndarray) -> tuple[()]:
-    ring.relieve()
-    return record(*arrays)
+def emit_conditional_call(ctx: Any, record: Recorder, operands: Sequence[Any]) -> list[Any]:
+    """Lower a call of `record` with all operands but the first, a bool[], made where that is true.
+
+    In the ring of a GPU, the kernel looks at the condition by itself.
+    """
+    wanted, *operands = operands
+    ctx = ctx.replace(avals_in=ctx.avals_in[1:])
+    if RINGS.get(_platform(ctx)) is device_rings:
+        ring = ring_of(ctx, record, device_rings.make_ring)
+        if isinstance(ring, device_rings.DeviceRing):
+            device_rings.emit_write(ctx, ring, record, operands, wanted=wanted)
+            return []
+    branch = hlo.IfOp([], wanted)
+    for region, is_taken in ((branch.true_branch, True), (branch.false_branch, False)):
+        with ir.InsertionPoint(region.blocks.append()):
+            if is_taken:
+                emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
+            hlo.return_([])
+    return []
 
 
 def emit_answer_call(ctx: Any, answer: Any) -> Sequence[Any]:

@@ -4,7 +4,7 @@ A loop becomes a loop of turns: each runs the watched body once, and then the pl
 pass the plain ones come first. A switch in each iteration would cost more, because XLA copies the values that go
 through it. A switch is used for bodies with prints of their own (their loop must not change), for unrolled loops, and
 if random keys are stacked. In `shard_map`, where types contain how values vary over the mesh, the switch is beside the
-values (`watch_tap.py`).
+values (`watch_tap.py`). On a GPU, which asks the host at each switch, the kernels look at a condition beside the values.
 """
 
 from __future__ import annotations

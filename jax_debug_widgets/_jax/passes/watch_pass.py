@@ -61,8 +61,8 @@ class WatchPass:
     """The pass over one program.
 
     With `every` above 1 the outermost loops that are long enough get two bodies, a plain and a watched one. A program
-    without such a loop gets two versions, and one switch for each call. Only in `shard_map` the switch is beside the
-    values: it keeps all of them in memory and breaks their fusions, even if it is never taken.
+    without such a loop gets two versions, and one switch for each call. Only in `shard_map`, and on a GPU, the switch is
+    beside the values: it keeps all of them in memory and breaks their fusions, even if it is never taken.
     """
 
     def __init__(self, watcher: Watcher) -> None:
@@ -98,7 +98,8 @@ class WatchPass:
         if jaxpr is program.jaxpr:
             return None
         watched = program.replace(jaxpr=jaxpr)
-        return sampling.by_call(program, watched, self._watcher.calls()) if by_call else watched
+        takes = self._watcher.calls() if by_call else None
+        return watched if takes is None else sampling.by_call(program, watched, takes)
 
     def body(self, jaxpr: core.Jaxpr, place: Place, around: BodyContext) -> core.Jaxpr:
         """Add the taps to a body; return the same object if nothing in it is watched."""
@@ -133,7 +134,7 @@ class WatchPass:
             return [equation]
         own, outer = used_in(rewritten, counter), used_in(rewritten, known)
         rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
-        if self._is_sampled(equation) and place.mesh is None:
+        if self._is_sampled(equation) and not self._samples_beside(place):
             return sampling.by_iteration(plain, rewritten.params[key], self._every)
         return [rewritten]
 
@@ -178,7 +179,7 @@ class WatchPass:
         samples = self._is_sampled(equation)
         around = uses.around(number, equation, key)
         if samples:
-            loop, switched = len(place.loops), place.mesh is not None
+            loop, switched = len(place.loops), self._samples_beside(place)
             around = replace(around, every=self._every, sampled_loop=loop, switched=switched)
         self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
         tapped = self.body(jaxpr, place.inside(equation, key, jaxpr), around)
@@ -189,6 +190,9 @@ class WatchPass:
 
     def _is_sampled(self, equation: Any) -> bool:
         return self._samples_loops and sampling.is_long(equation, self._every)
+
+    def _samples_beside(self, place: Place) -> bool:
+        return place.mesh is not None or self._watcher.samples_beside()
 
     def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
         """Return the loop whose iterations a switch selects; under a condition, the outermost one.

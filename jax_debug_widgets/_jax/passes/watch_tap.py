@@ -18,12 +18,12 @@ from jax_debug_widgets._jax.compat.private import mesh as mesh_lib
 from jax_debug_widgets._jax.compat.registrations import registers
 from jax_debug_widgets._jax.origins.equation import Loop, Recorder
 from jax_debug_widgets._jax.origins.place import Place
-from jax_debug_widgets._jax.passes.emit import emit_recorder_call
+from jax_debug_widgets._jax.passes.emit import emit_conditional_call, emit_recorder_call
 from jax_debug_widgets._jax.passes.operands import computed_for
 from jax_debug_widgets._jax.passes.program import coordinate_equations
 
 watch_tap_p = jax_core.Primitive("watch_tap")
-"""Hands its operands to its parameter `record`."""
+"""Hands its operands to its parameter `record`; with `has_condition`, only where its first operand, a bool[], is true."""
 watch_tap_p.multiple_results = True
 
 
@@ -37,6 +37,8 @@ class TakenValues:
       record: the recorder that gets these arrays.
       when: the values are taken only if this condition holds; None means always.
       stop: the further values that are handed over where the program may stop; None for none.
+      compute_if: as `compute`, with a bool[] before the arrays; where it is false, the results are not defined, and
+        computing them costs next to nothing. None if that is not possible.
     """
 
     variables: Sequence[Any]
@@ -44,6 +46,7 @@ class TakenValues:
     record: Recorder
     when: WatchCondition | None = None
     stop: StopValues | None = None
+    compute_if: Callable[..., Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +142,9 @@ def _switched_tap_equations(taken: TakenValues, place: Place, sampled: Sampled |
 
         if holds is True:
             take(arrays, more, where)
+        elif taken.compute_if and taken.stop is None and place.loops:
+            handed = taken.compute_if(holds, *arrays)
+            watch_tap_p.bind(holds, *handed, *where, record=taken.record, has_condition=True)
         else:
             lax.cond(holds, take, lambda _arrays, _more, _where: None, arrays, more, where)
         return []
@@ -190,12 +196,14 @@ def recorders_in(jaxpr: core.Jaxpr) -> Iterator[Recorder]:
 
 
 @watch_tap_p.def_effectful_abstract_eval
-def _abstract_eval(*_avals: Any, record: Any) -> tuple[list[Any], set[Any]]:
-    del record
+def _abstract_eval(*_avals: Any, record: Any, has_condition: bool = False) -> tuple[list[Any], set[Any]]:
+    del record, has_condition
     return [], {debugging.debug_effect}
 
 
-def _lower_tap(ctx: Any, *operands: Any, record: Recorder) -> Any:
+def _lower_tap(ctx: Any, *operands: Any, record: Recorder, has_condition: bool = False) -> Any:
+    if has_condition:
+        return emit_conditional_call(ctx, record, operands)
     return emit_recorder_call(ctx, record, operands, ordered=False, partitioned=False)
 
 

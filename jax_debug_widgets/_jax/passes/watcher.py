@@ -33,12 +33,22 @@ class Watcher(Protocol):
         """Whether values are taken under a condition, so that counting firings does not give the step."""
         ...
 
+    def samples_beside(self) -> bool:
+        """Whether sampled loops keep one body, and a condition beside the values selects the iterations.
+
+        A GPU asks the host which of two bodies to run, and a kernel can look at the condition by itself.
+        """
+        ...
+
     def every(self) -> int:
         """The number n: only each n-th iteration of the outermost loop, or each n-th call, is watched."""
         ...
 
-    def calls(self) -> Callable[[], bool]:
-        """Return a function that is called at each call of the program, and returns whether the call is watched."""
+    def calls(self) -> Callable[[], bool] | None:
+        """Return a function that is called at each call of the program, and returns whether the call is watched.
+
+        Return None if the program runs only in the calls that are watched.
+        """
         ...
 
 

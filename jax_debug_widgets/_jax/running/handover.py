@@ -51,7 +51,9 @@ class CallObserver(Protocol):
         ...
 
 
-class _Unobserved:
+class Unobserved:
+    """The `CallObserver` that reports nothing."""
+
     def observe(self, name: str, ordered: bool, recorders: Recorders | None, execute: Callable[[], Any]) -> Any:
         del name, ordered, recorders
         return execute()
@@ -98,7 +100,7 @@ class HandoverHooks(Replacing):
         self._lowered = 0
         """How many programs JAX had lowered at the last search for donated arguments; without new ones, none is needed."""
         self.backlog = Backlog()
-        self.watch: CallObserver = _Unobserved()
+        self.watch: CallObserver = Unobserved()
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.HANDOVER):

@@ -34,6 +34,7 @@ from jax_debug_widgets.watch.naming.names import every_value, named_values
 from jax_debug_widgets.watch.naming.upstream import upstream
 from jax_debug_widgets.watch.naming.value_gradient_pairs import ValueGradientPairs
 from jax_debug_widgets.watch.naming.variable_types import is_key
+from jax_debug_widgets.watch.statistics.statistics import cuda_target
 from jax_debug_widgets.watch.syntax.statements import Span
 
 if TYPE_CHECKING:
@@ -96,9 +97,15 @@ class ProgramWatcher:
         """See `_jax.passes.watcher.Watcher`."""
         return self._watch.every
 
-    def calls(self) -> Callable[[], bool]:
+    def calls(self) -> Callable[[], bool] | None:
         """See `_jax.passes.watcher.Watcher`."""
+        if self._watch.of_taken_calls:
+            return None
         return partial(self._capture.sites.counter().takes, self._watch.every)
+
+    def samples_beside(self) -> bool:
+        """See `_jax.passes.watcher.Watcher`."""
+        return cuda_target() is not None
 
     def conditional(self) -> bool:
         """See `_jax.passes.watcher.Watcher`."""
@@ -156,7 +163,8 @@ class ProgramWatcher:
         reading = reading_of(self._watch, jaxpr, variables, axes, around.replicas, first_bad)
         bundle = Bundle(tuple(taps))
         record = self._capture.bundle_recorder(bundle)
-        return TakenValues(reading.read, reading.compute, record, holds, self._stop(bundle, jaxpr, chosen, named))
+        stop = self._stop(bundle, jaxpr, chosen, named)
+        return TakenValues(reading.read, reading.compute, record, holds, stop, reading.compute_if)
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
         """Return the values that a tap hands over where the program may stop; None if it never stops."""

@@ -39,7 +39,7 @@ class ProgramWatchers:
     def seen(self, watch: Watch) -> CompiledPrograms:
         """Return the findings about programs compiled for `watch` so far."""
         with self._lock:
-            return self._seen.setdefault(watch, CompiledPrograms())
+            return self._seen.setdefault(watch.in_calls(taken=False), CompiledPrograms())
 
     def begin(self, watch: Watch) -> None:
         """Note that a capture with this watch begins."""

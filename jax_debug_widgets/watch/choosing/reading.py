@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,14 @@ from jax_debug_widgets.watch.choosing.select import Watch
 from jax_debug_widgets.watch.statistics import histogram
 from jax_debug_widgets.watch.statistics.full_values import is_taken_whole, sampled
 from jax_debug_widgets.watch.statistics.recompute_plan import chains_of
-from jax_debug_widgets.watch.statistics.statistics import ChainOf, native_target, origins, stacked
+from jax_debug_widgets.watch.statistics.statistics import (
+    ChainOf,
+    cuda_target,
+    native_target,
+    origins,
+    stacked,
+    stacked_if,
+)
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.lanes import Axes
@@ -47,6 +54,17 @@ class ReadPlan:
     def read(self) -> list[Any]:
         """Return all variables that are read."""
         return [*self.variables, *self.bad_lanes.variables]
+
+    @property
+    def compute_if(self) -> Callable[..., list[Any]] | None:
+        """As `compute`, with a bool[] before the arrays: where it is false, nothing is read. None if that is not possible.
+
+        A kernel on a GPU can look at the condition by itself. Anything else than its table XLA computes in each case.
+        """
+        is_table = not (any(self.lanes) or self.watch.values or self.watch.histograms or self.bad_lanes.variables)
+        if not (is_table and cuda_target()) or self.chains:
+            return None
+        return lambda wanted, *arrays: [stacked_if(wanted, arrays, self.rows)]
 
     def compute(self, *arrays: jax.Array) -> list[Any]:
         """Compute the arrays that a bundle of taps hands over from the arrays that were read: see `events.Bundle`."""

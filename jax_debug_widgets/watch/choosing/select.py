@@ -45,6 +45,7 @@ class Watch:
       when: an expression over names of the program, see `watch.choosing.condition`: values are taken where it holds.
         Empty: always.
       added: names that the Code view has added; it is no problem if a program does not have them.
+      of_taken_calls: whether the program runs only in those calls that are watched, see `_jax.running.sampled_calls`.
       stops: the conditions that may stop the program. With `everything`, the inputs of an iteration that have their
         names are taken too.
     """
@@ -59,10 +60,15 @@ class Watch:
     added: tuple[str, ...] = ()
     lanes: bool = False
     stops: Stops = NO_STOPS
+    of_taken_calls: bool = False
 
     def beside(self, added: Iterable[str]) -> Watch:
         """Return the watch with these names added."""
         return replace(self, added=tuple(name for name in added if name not in self.names))
+
+    def in_calls(self, *, taken: bool) -> Watch:
+        """Return the watch for programs that run only in the calls that are watched, or in all calls."""
+        return replace(self, of_taken_calls=taken)
 
     def by_lane(self, names: Iterable[str]) -> Watch:
         """Return the watch with only those patterns that ask for lanes."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import binding
 from numba import cfunc, njit, types
-from numba.extending import intrinsic
 
-from jax_debug_widgets._jax.compat.cuda import kernels, launch_address
+from jax_debug_widgets._jax.compat.cuda import function_address, kernels
+from jax_debug_widgets._jax.compat.cuda_launch import launched
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
     ARGUMENTS,
@@ -30,15 +30,12 @@ from jax_debug_widgets._jax.compat.ffi import (
     words,
 )
 from jax_debug_widgets._jax.compat.thread_pool import address_of
-from jax_debug_widgets.watch.statistics.layout import GPU, MOST_BLOCKS, NUMBERS_OF_PART, PER_BLOCK
+from jax_debug_widgets.watch.statistics.layout import GPU, GPU_WANTED, MOST_BLOCKS, NUMBERS_OF_PART, PER_BLOCK
 
 _SOURCE = Path(__file__).with_name("statistics.cu")
 
 _MOST = 128
 """Arrays of a job: `MOST` in the source."""
-
-_THREADS = 256
-"""Of a block."""
 
 _JOB = np.dtype(
     [
@@ -54,14 +51,15 @@ _JOB = np.dtype(
         ("table", np.uint64),
         ("parts", np.uint64),
         ("marks", np.uint64),
+        ("wanted", np.uint64),
     ],
     align=True,
 )
 """`Job` of the source."""
 
 _BYTES: Any = _JOB.fields
-_DATA, _SIZE, _ORDER, _TABLE, _PARTS, _MARKS = (
-    _BYTES[name][1] // 8 for name in ("data", "size", "order", "table", "parts", "marks")
+_DATA, _SIZE, _ORDER, _TABLE, _PARTS, _MARKS, _WANTED = (
+    _BYTES[name][1] // 8 for name in ("data", "size", "order", "table", "parts", "marks", "wanted")
 )
 """Where these fields begin, in words of 8 bytes."""
 
@@ -81,26 +79,8 @@ _handles = (ctypes.c_uint64 * 3)(
     *kernels(_SOURCE.read_bytes(), ("statistics_read", "statistics_write", "statistics_read_odd"))
 )
 binding.add_symbol(_KERNELS, ctypes.addressof(_handles))
-binding.add_symbol(_LAUNCH, launch_address())
+binding.add_symbol(_LAUNCH, function_address("cuLaunchKernel"))
 _kernels, _launch = address_of(_KERNELS), address_of(_LAUNCH)
-
-
-def _call_launch(_typing: Any, _launch: Any, _kernel: Any, _blocks: Any, _stream: Any, _arguments: Any) -> Any:
-    """`cuLaunchKernel(kernel, blocks, 1, 1, _THREADS, 1, 1, 0, stream, arguments, NULL)`."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, operands: Any) -> Any:
-        launch, kernel, blocks, stream, arguments = operands
-        word, number = ir.IntType(64), ir.IntType(32)
-        kind = ir.FunctionType(number, [word, *[number] * 7, word, word, word])
-        one, threads, none = ir.Constant(number, 1), ir.Constant(number, _THREADS), ir.Constant(number, 0)
-        grid = [builder.trunc(blocks, number), one, one, threads, one, one, none]
-        call = builder.inttoptr(launch, kind.as_pointer())
-        return builder.call(call, [kernel, *grid, stream, arguments, ir.Constant(word, 0)])
-
-    return types.int32(types.uint64, types.uint64, types.uint64, types.uint64, types.uint64), emit
-
-
-_launched: Any = intrinsic(_call_launch)
 
 
 @njit
@@ -113,19 +93,22 @@ def _launch_job(job: Any, first: int, arrays: Any, stream: Any) -> int:
     blocks, each = np.uint64(first), np.uint64(arrays)
     error = 0
     if first:
-        error |= _launched(_launch(), handles[0], blocks, stream, arguments)
-    error |= _launched(_launch(), handles[1], each, stream, arguments)
+        error |= launched(_launch(), handles[0], blocks, stream, arguments)
+    error |= launched(_launch(), handles[1], each, stream, arguments)
     if first:
-        error |= _launched(_launch(), handles[2], blocks, stream, arguments)
+        error |= launched(_launch(), handles[2], blocks, stream, arguments)
     return error
 
 
 @njit
-def _run(frame: Any) -> int:
-    """Read the arrays, which come after the order of the rows, in jobs of at most `_MOST`."""
+def _run(frame: Any, skipped: int) -> int:
+    """Read the arrays in jobs of at most `_MOST`.
+
+    They come after the order of the rows and, if `skipped` is 2, a boolean: whether to read them.
+    """
     operands, results, stream = frame[ARGUMENTS], frame[RESULTS], stream_of(frame)
     order, table, scratch = buffer_of(operands, 0), buffer_of(results, 0), buffer_of(results, 1)
-    rows, arrays = size_of(order), np.int64(frame[ARGUMENT_COUNT]) - 1
+    rows, arrays = size_of(order), np.int64(frame[ARGUMENT_COUNT]) - skipped
     width = size_of(table) // rows
     marks = scratch[3] + np.uint64(4 * (size_of(scratch) - 2 * arrays))
     before, error = 0, 0
@@ -134,7 +117,7 @@ def _run(frame: Any) -> int:
         numbers = job.view(np.int32)
         count, first = min(arrays - base, _MOST), 0
         for at in range(count):
-            array = buffer_of(operands, 1 + base + at)
+            array = buffer_of(operands, skipped + base + at)
             size = size_of(array)
             job[_DATA + at], job[_SIZE + at] = array[3], np.uint64(size)
             numbers[_TYPE + at] = np.int32(array[_ELEMENT_TYPE] & np.uint64(0xFFFFFFFF))
@@ -145,6 +128,8 @@ def _run(frame: Any) -> int:
         job[_ORDER], job[_TABLE] = order[3], table[3]
         job[_PARTS] = scratch[3] + np.uint64(4 * NUMBERS_OF_PART * before)
         job[_MARKS] = marks + np.uint64(8 * base)
+        if skipped > 1:
+            job[_WANTED] = buffer_of(operands, 1)[3]
         error |= _launch_job(job, first, count, stream)
         before += first
     return error
@@ -157,8 +142,20 @@ def _handle(address: Any) -> Any:
     if asks_for_version(frame):
         may_be_recorded(frame)
     else:
-        _run(frame)
+        _run(frame, 1)
+    return 0
+
+
+@cfunc(types.uint64(types.uint64), cache=True)
+def _handle_wanted(address: Any) -> Any:
+    """As `_handle`, for `GPU_WANTED`."""
+    frame = words(address, FRAME_WORDS)
+    if asks_for_version(frame):
+        may_be_recorded(frame)
+    else:
+        _run(frame, 2)
     return 0
 
 
 register(GPU, _handle, platform="CUDA")
+register(GPU_WANTED, _handle_wanted, platform="CUDA")

@@ -48,6 +48,11 @@ float32[m]. Row i of the first result is for the array that element i of the fir
 is scratch memory of `scratch_of` numbers.
 """
 
+GPU_WANTED = "jax_debug_widgets_statistics_if_wanted"
+"""The same with a further operand after the first one, bool[]: where it is false, nothing is read, and the results are not
+defined.
+"""
+
 GPU_TYPES = frozenset({
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
     "bfloat16", "complex64", "complex128", "float8_e5m2", "float8_e4m3fn",

@@ -37,6 +37,7 @@ struct Job {
   float* table;
   void* parts;      // For each block, a `Plain` or an `Odd`.
   unsigned* marks;  // For each array: whether it is odd, and how many blocks have read it again.
+  const u8* wanted;  // A boolean of the program: whether to read the arrays. Null if they are always read.
 };
 
 struct Plain {  // `apart` is the sum of squares of distances from the mean.
@@ -254,7 +255,10 @@ __device__ Mine mine_of(const Job& job) {
   return {array, start, start + length < size ? start + length : size};
 }
 
+__device__ bool is_wanted(const Job& job) { return !job.wanted || *job.wanted; }
+
 extern "C" __global__ void __launch_bounds__(THREADS) statistics_read(const Job job) {
+  if (!is_wanted(job)) return;
   Mine mine = mine_of(job);
   const void* data = job.data[mine.array];
   int type = job.type[mine.array];
@@ -268,6 +272,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) statistics_read(const Job 
 
 // One block for each array.
 extern "C" __global__ void __launch_bounds__(THREADS) statistics_write(const Job job) {
+  if (!is_wanted(job)) return;
   int array = blockIdx.x, type = job.type[array];
   if (job.size[array] == 1) {
     float value = type == 4 || type == 8 ? *(const float*)job.data[array] : element(job.data[array], 0, type);
@@ -291,6 +296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) statistics_write(const Job
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) statistics_read_odd(const Job job) {
+  if (!is_wanted(job)) return;
   Mine mine = mine_of(job);
   int array = mine.array, type = job.type[array], first = job.first[array], blocks = job.first[array + 1] - first;
   if (job.marks[2 * array] == 0) return;

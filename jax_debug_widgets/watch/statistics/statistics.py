@@ -21,6 +21,7 @@ from jax_debug_widgets.watch.statistics.layout import (
     CHAIN,
     GPU,
     GPU_TYPES,
+    GPU_WANTED,
     LARGEST,
     LEAST,
     SCALAR,
@@ -105,20 +106,26 @@ def stacked(
     return _in_groups(arrays, rows, chains)
 
 
-def _by_cuda(arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
-    """As `stacked`, by one custom call for all arrays where the program runs on a GPU that holds whole arrays."""
-    wanted = sorted(set(rows))
-    order = np.array([wanted.index(row) for row in rows], np.int32)
-    read = [array if (array := arrays[number]).dtype.name in GPU_TYPES else _in_float_bits(array) for number in wanted]
+def stacked_if(wanted: jax.Array, arrays: Sequence[jax.Array], rows: Sequence[int]) -> jax.Array:
+    """As `stacked` on a GPU where `wanted`, bool[], is true. Otherwise nothing is read, and the table is not defined."""
+    return _by_cuda(arrays, rows, wanted)
 
-    def otherwise(_order: jax.Array, *read: jax.Array) -> list[jax.Array]:
-        return [_in_groups(read, order.tolist(), ())]
+
+def _by_cuda(arrays: Sequence[jax.Array], rows: Sequence[int], wanted: jax.Array | None = None) -> jax.Array:
+    """As `stacked`, by one custom call for all arrays where the program runs on a GPU that holds whole arrays."""
+    numbers = sorted(set(rows))
+    order = np.array([numbers.index(row) for row in rows], np.int32)
+    read = [array if (array := arrays[number]).dtype.name in GPU_TYPES else _in_float_bits(array) for number in numbers]
+    before = [jnp.asarray(order), *([] if wanted is None else [wanted])]
+
+    def otherwise(*operands: jax.Array) -> list[jax.Array]:
+        return [_in_groups(operands[len(before) :], order.tolist(), ())]
 
     width = len(STATISTICS if any(array.size > 1 for array in read) else SCALAR)
     scratch = scratch_of(array.size for array in read)
     shape = len(order), width
-    operands = [jnp.asarray(order), *read]
-    return computed_natively(None, operands, shape, otherwise, together=True, on_cuda=(GPU, scratch))[0]
+    target = GPU if wanted is None else GPU_WANTED
+    return computed_natively(None, [*before, *read], shape, otherwise, together=True, on_cuda=(target, scratch))[0]
 
 
 def _in_groups(arrays: Sequence[jax.Array], rows: Sequence[int], chains: Sequence[ChainOf]) -> jax.Array:

@@ -18,6 +18,9 @@ from jax_debug_widgets.session.studies.seeds.told import told
 SECONDS = 300
 """An interpreter that takes more seconds is ended."""
 
+_INSIDE = "JAX_DEBUG_WIDGETS_TRACES_WITH_SEED"
+"""The environment variable that is set in these interpreters."""
+
 _CHILD = "jax_debug_widgets.session.studies.seeds.made"
 
 
@@ -32,8 +35,11 @@ def traced_with_seeds(
 
     Raises:
       ValueError: `count` is less than two, or the function cannot be sent to another process.
-      RuntimeError: an interpreter failed.
+      RuntimeError: an interpreter failed, or this is such an interpreter, which imports a file that asks for seeds.
     """
+    if _INSIDE in os.environ:  # It would start interpreters that start interpreters.
+        msg = "a file asks for traces with seeds when it is imported; put that call under `if __name__ == '__main__':`"
+        raise RuntimeError(msg)
     if count < 2:  # noqa: PLR2004 - one cannot differ.
         raise ValueError("seeds compares interpreters: it takes 2 or more")
     about = json.dumps(told(function, args, kwargs))
@@ -60,7 +66,7 @@ def traced_with_seeds(
 
 def _traced(about: str, seed: int) -> list[Any]:
     # A trace needs no accelerator, and must not take memory of the one that this process uses.
-    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "JAX_PLATFORMS": "cpu", _INSIDE: "1"}
     ran = subprocess.run(  # noqa: S603 - this Python.
         [sys.executable, "-m", _CHILD],
         input=about,

@@ -1,0 +1,157 @@
+"""Run the watched program in each n-th call of a function, and the plain program in the other calls.
+
+A program that chose for itself would need a switch: its branches keep all values of the program, and a GPU asks the host which
+branch to take. Here Python chooses before it dispatches a call, and JAX keeps both programs, because each has settings of its
+own. A program with a long loop samples the iterations of the loop instead.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.private import pjit
+from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
+from jax_debug_widgets._jax.origins.context import captured_settings, capturing
+from jax_debug_widgets._jax.origins.equation import Recorders
+from jax_debug_widgets._jax.passes import sampling
+from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
+from jax_debug_widgets._jax.running.dispatch import recorders_of
+from jax_debug_widgets._jax.running.handover import CallObserver, HandoverExecutable, Unobserved
+from jax_debug_widgets._jax.running.may_hand_over import must_call
+
+
+class SampledSettings(Protocol):
+    """The settings of a capture, as far as sampled calls need them.
+
+    Attributes:
+      every: one of `every` calls is watched.
+      of_calls: the settings for the calls that are not watched, and for those that are; None if all calls are watched.
+    """
+
+    every: int
+    of_calls: tuple[Any, Any] | None
+
+
+class _Function:
+    """The calls of one traced program.
+
+    Attributes:
+      takes: returns whether the next call is watched, and counts it.
+      is_sampled: whether its calls run two programs.
+      watched: the recorders of its watched program; None before the first call.
+    """
+
+    def __init__(self, takes: Callable[[int], bool], *, is_sampled: bool) -> None:
+        self.takes, self.is_sampled = takes, is_sampled
+        self.watched: Recorders | None = None
+
+
+class SampledCalls(Replacing):
+    """Installs the hooks; installing is counted, so that captures may nest and overlap.
+
+    Attributes:
+      watch: reports the calls of plain programs without effects, see `dispatch.DispatchWatch`.
+    """
+
+    def __init__(self, counter: Callable[[], Callable[[int], bool]]) -> None:
+        """Make the hooks, not yet installed.
+
+        Args:
+          counter: makes a counter of calls; it takes n, and returns whether the next call is one of each n.
+        """
+        super().__init__()
+        self._counter = counter
+        self._functions: weakref.WeakKeyDictionary[Any, dict[Any, _Function]] = weakref.WeakKeyDictionary()
+        self._chosen: weakref.WeakSet[Any] = weakref.WeakSet()
+        """The executables that JAX's C++ must not dispatch, because it would not ask which program to run."""
+        self._here = threading.local()
+        self.watch: CallObserver = Unobserved()
+
+    def _put_in(self, replace: Replacements) -> None:
+        if features.available(features.HANDOVER):
+            replace.attribute(pjit, "_pjit_call_impl_python", self._call)
+            replace.attribute(pjit, "_resolve_and_lower", self._lower)
+            replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
+
+    def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
+        settings: SampledSettings | None = captured_settings()
+        function = None if settings is None else self._function(settings, jaxpr)
+        if settings is None or settings.of_calls is None or function is None:
+            return theirs(*args, jaxpr=jaxpr, **params)
+        is_taken = function.takes(settings.every)
+        self._here.left_out = None if is_taken else function
+        try:
+            with capturing(settings.of_calls[is_taken]):
+                ran = theirs(*args, jaxpr=jaxpr, **params)
+        finally:
+            self._here.left_out = None
+        executable = ran[1]
+        if function.watched is None:
+            function.watched = _recorders_of(executable.unsafe_call)
+            function.is_sampled = function.watched is not None
+        if function.is_sampled:
+            self._chosen.add(executable)
+        return ran
+
+    def _function(self, settings: SampledSettings, program: Any) -> _Function | None:
+        """Return the calls of a program; None if all of its calls run one program."""
+        if settings.of_calls is None or must_call() or is_jaxs(program.jaxpr):
+            return None
+        known = self._functions.setdefault(program, {})
+        if settings not in known:
+            is_sampled = not sampling.has_long_loop(program.jaxpr, settings.every)
+            known[settings] = _Function(self._counter(), is_sampled=is_sampled)
+        return known[settings] if known[settings].is_sampled else None
+
+    def _lower(self, theirs: Any, *args: Any, **params: Any) -> Any:
+        computation = theirs(*args, **params)
+        function: _Function | None = getattr(self._here, "left_out", None)
+        if function is not None and function.watched is not None:
+            executable = computation.compile()  # JAX does so next, and keeps the executable.
+            if not isinstance(executable.build_unsafe_call, _Build):
+                executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, function.watched)
+        return computation
+
+    def _fast_path(self, theirs: Any, executable: Any, *args: Any) -> Any:
+        return None if executable in self._chosen else theirs(executable, *args)
+
+
+class _Build:
+    """Replaces `build_unsafe_call` of a plain program: its calls are executions of the watched sites, too."""
+
+    def __init__(self, theirs: Callable[[], Any], hooks: SampledCalls, watched: Recorders) -> None:
+        self._theirs, self._hooks, self._watched = theirs, hooks, watched
+
+    def __call__(self) -> Any:
+        call = self._theirs()
+        left_out = tuple(tap for tap in self._watched.taps if tap.site.watch)
+        own = _recorders_of(call)
+        if own is not None:
+            own.taps = (*own.taps, *left_out)
+            return call
+        recorders = Recorders((), fire_elsewhere=False, are_results=True)
+        recorders.taps = left_out
+        return _Reported(call, self._hooks, recorders)
+
+
+class _Reported:
+    """An `ExecuteReplicated` without effects whose calls are reported."""
+
+    def __init__(self, program: Any, hooks: SampledCalls, recorders: Recorders) -> None:
+        self.program, self._hooks, self._recorders = program, hooks, recorders
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.program, name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._hooks.watch.observe(self.program.name, False, self._recorders, partial(self.program, *args))
+
+
+def _recorders_of(call: Any) -> Recorders | None:
+    """Return the recorders of a compiled program, also if it hands over results; None if it has none."""
+    return call.recorders if isinstance(call, HandoverExecutable) else recorders_of(call)
