@@ -1,8 +1,8 @@
 """See inside `jax.jit`, from a notebook: prints, callbacks, calls and the effects barrier, live.
 
-`%load_ext jax_debug_widgets` brings the `%%jaxdebug` magic; `capture` is the same from Python.
+`%load_ext jax_debug_widgets` adds the `%%jaxdebug` magic. `capture` does the same from Python.
 
-It has more than 300 lines because the docstrings of the public functions stand here; each function only calls its room.
+The file has more than 300 lines because it has the docstrings of the public functions. Each function only calls its room.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ __all__ = [
 
 if not has_jax():
     use_stand_ins()
-elif "jax" in sys.modules:  # What was compiled before the context is there is compiled once more: the sooner, the less.
-    import jax_debug_widgets._jax.origins.context  # noqa: F401 - importing it makes the context.
+elif "jax" in sys.modules:  # Programs that were compiled before the context exists are compiled again: create it early.
+    import jax_debug_widgets._jax.origins.context  # noqa: F401 - the import creates the context.
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def _with_near_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that takes options say which one is meant by one that there is not."""
+    """Let a function that takes options raise an error for an unknown option, which names the nearest known one."""
 
     @wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> R:
@@ -127,8 +127,8 @@ def capture(
     """Capture what compiled programs print and call back in the body of a `with`, and the values of their variables.
 
     A function that prints, or is watched, is compiled once more with instrumentation when the body calls it. Outside the
-    body its own executable runs. A function that says nothing runs as it was compiled before. A capture belongs to the
-    thread that enters it. A capture inside a capture takes what fires until it ends.
+    body its own executable runs. Any other function runs as it was compiled before. A capture belongs to the thread that
+    enters it. While a capture inside another one is open, the events go to the inner one.
 
     Example::
 
@@ -141,53 +141,55 @@ def capture(
         run["logits"]["mean"], run["logits"].gradient.to_pandas(), run.plot("grad_norm/*")
 
     Args:
-      title: names the run in its panel.
+      title: the title of the run in its panel.
       echo: also write prints to stdout, exactly as JAX does.
-      debug: False compiles the body without anything of `jax.debug`: no print, log, callback, breakpoint or sharding
+      debug: False compiles the programs without any call of `jax.debug`: no print, log, callback, breakpoint or sharding
         inspection. `pure_callback` and `io_callback` stay, because the program needs their results.
       every: record each n-th firing of a site, and each n-th step of watched values. A print in a loop whose values change
-        does not fire at all in the other iterations; elsewhere the host discards them. The user's callbacks always run.
+        does not fire at all in the other iterations; elsewhere the host discards the other firings. The user's callbacks
+        always run.
       barrier: wait at the end until all prints and callbacks have arrived.
       timeout: seconds after which that wait gives up; None waits forever.
       stuck_after: seconds after which a note names a host function that has not returned.
-      max_events, max_mb: bounds of what is kept, in events and MB. The oldest goes first, and is counted.
-      max_ended_mb: bound of what all ended runs keep together, in MB. The oldest arrays go first, and are counted.
-      watch: the variables whose values and gradients are taken. Names and globs (`"logits,h*"`, `"self.w"`, `"grad/logits"`,
-        `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes (`"layer*/mlp"`), primitives
-        (`"dot_general|exp"`); True takes everything that has a name in the user's files.
-      exact: results are bitwise those of the unwatched program: it runs as it is, and a watched twin of it runs before it,
-        with the same inputs, whose results are dropped and which prints nothing. It costs the time and the memory of both;
-        `every=N` runs the twin in each N-th call. Jitted functions that the body calls have twins, unless they call the host
-        for results or write to references: a note names these. Neither `break_on` goes with it, nor a check that is
-        compiled into the program (`oob`, `nonfinite`, `casts`, `numpy`). Experimental.
-      ops: take the result of every equation.
-      values: take whole arrays too, not only their statistics. The device down-samples those above 65536 elements.
+      max_events, max_mb: the most events and MB that the run keeps. The oldest events are dropped first, and counted.
+      max_ended_mb: the most MB that all ended runs keep together. The oldest arrays are dropped first, and counted.
+      watch: the variables whose values and gradients are recorded. Names and globs (`"logits,h*"`, `"self.w"`,
+        `"grad/logits"`, `"logits@model.py"`, `"logits@model.py:12"`), lines (`"model.py:40-60"`), named scopes
+        (`"layer*/mlp"`), primitives (`"dot_general|exp"`); True records every value that has a name in the user's files.
+      exact: keep the results equal bit for bit to those of the unwatched program. The program runs as it is, and a watched
+        copy of it (the twin) runs before it with the same inputs; the twin prints nothing, and its results are discarded.
+        This costs the time and the memory of both; `every=N` runs the twin in each N-th call. Jitted functions that the
+        body calls have twins, unless they use results of host calls or write to references; a note names these. It cannot
+        be combined with `break_on`, nor with a check that is compiled into the program (`oob`, `nonfinite`, `casts`,
+        `numpy`). Experimental.
+      ops: record the result of every equation.
+      values: record whole arrays too, not only their statistics. The device down-samples arrays above 65536 elements.
       histograms: count the magnitudes of each watched array by sign and power of two: `run["h"].histogram`.
-      lanes: take the statistics of each `vmap` lane too, of the first 512: `run["h"].lanes`. `watch="lanes/h"` takes them
-        of `h` alone.
-      when: take watched values only where this expression holds. The device evaluates it over names of the program
+      lanes: also record the statistics of the first 512 `vmap` lanes: `run["h"].lanes`. `watch="lanes/h"` does so for
+        `h` alone.
+      when: record watched values only where this expression holds. The device evaluates it over names of the program
         (`"abs(logits).max() > 10"`; a gradient is `grad.logits`). It holds if any element fulfils it
         (`"0 < h < 1 and not isnan(x)"`); `"all(h > 0)"` asks for all elements.
-      break_on: where the program stops: `"nonfinite"` (each site whose value becomes so; also `"nan"` or `"inf"`), a site
-        (`"train.py:41"`, its number or name), or an expression over captured values (`"loss > 10"`, `"grad.h < 0"`). The host
-        evaluates it when one fires.
-      break_timeout: seconds after which a stop goes on by itself; None waits as long as its page is open.
+      break_on: where the program stops: `"nonfinite"` (each site whose value is NaN or infinite; also `"nan"` or `"inf"`), a
+        site (`"train.py:41"`, its number or name), or an expression over captured values (`"loss > 10"`, `"grad.h < 0"`). The
+        host evaluates the expression when one of its values fires.
+      break_timeout: seconds after which a stopped program continues by itself; None waits as long as its page is open.
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
-      record: write the run into this folder (`"run.jdw"`) while it goes on, so that it outlives the process, also a killed
-        one; `load` reads it. If it is there already, `run-2.jdw` is taken. Nothing is dropped from it for `max_events` or
-        `max_mb`. It needs pyarrow. The environment variable `JDW_RECORD` does the same where no folder is given.
-      record_max_mb: bound of that folder, in MB. The oldest events go first, and are counted.
-      name: what the run is called in a table of runs, see `load`.
-      config: what you want to compare runs by, such as `{"lr": 3e-4}`.
-      check: what programs are checked for while they run, besides what always is: `"oob"` (indices that are out of
-        bounds), a list of names, or True for all. `run.findings` has what is found. `nonfinite`, and with it all, can
-        change how XLA fuses the program, and the last bit of its results; `verify` tells whether it did.
-      keep_inputs: keep the inputs of so many calls, the last ones, for `replay`; 2 where `break_on` is given, else 0. They
-        are those of jitted calls that print, are watched or call the host. What a call gives away (`donate_argnums`) is
-        copied on its device before; a note says how much. The next run that keeps inputs lets go of those of the run before.
+      record: write the run into this folder (`"run.jdw"`) while it goes on, so that the run remains if the process is killed;
+        `load` reads it. If the folder exists, the run is written into `run-2.jdw`. `max_events` and `max_mb` do not limit
+        the folder. It needs pyarrow. The environment variable `JDW_RECORD` names the folder if this is None.
+      record_max_mb: the most MB of that folder. The oldest events are dropped first, and counted. None for no limit.
+      name: the name of the run in a table of runs, see `load`.
+      config: the settings to compare runs by, such as `{"lr": 3e-4}`.
+      check: the checks of running programs to turn on, besides those that are always on: `"oob"` (indices out of bounds), a
+        list of names, or True for all. `run.findings` has what they find. `nonfinite`, and so all, can change how XLA fuses
+        the program, and with that the last bits of its results; `verify` tells whether it did.
+      keep_inputs: keep the inputs of this number of newest calls, for `replay`; None for 2 with `break_on`, else 0. Only
+        jitted calls that print, are watched or call the host count. Donated inputs (`donate_argnums`) are copied on their
+        device first; a note says how many bytes. When a later run keeps inputs, those of this run are dropped.
 
     Returns:
-      A context manager that gives the `Run`. Read the run during the body or after it.
+      A context manager that yields the `Run`. Read the run during the body or after it.
 
     Raises:
       TypeError: an argument has the wrong type.
@@ -237,11 +239,10 @@ def replay(
     like: Sequence[Any] = (),
     **options: Any,
 ) -> Replay:
-    """Make a call of a run once more, with the inputs that it had: `capture(keep_inputs=2)` keeps those of the last calls.
+    """Repeat a call of a run with the inputs that it had: `capture(keep_inputs=2)` keeps the inputs of the last two calls.
 
-    A run that is recorded or saved has them in its file, so that another process can do this: `replay(load("run.jdw"), 7, f)`.
-
-    What it computes is the same to the bit. Its prints fire again, and its callbacks are called again.
+    A recorded or saved run has the inputs in its file, so another process can repeat the call:
+    `replay(load("run.jdw"), 7, f)`. The result is equal bit for bit. Prints fire again, and callbacks are called again.
 
     Example::
 
@@ -252,22 +253,24 @@ def replay(
         again.run.findings, again.result
 
     Args:
-      run: a run of this process, one that was loaded, or the path of its file.
-      call: its number, see `run.calls`; negative counts the calls whose inputs are kept from the last.
-      f: what is called instead, such as the function after a change; None for the function itself, which a file does not have.
+      run: a run of this process, a loaded run, or the path of its file.
+      call: the number of the call, see `run.calls`; a negative number counts back from the last call with kept inputs.
+      f: the function to call instead, such as the function after an edit. None calls the function itself, which a file does
+        not have.
       watch: see `capture`.
-      step: run it equation by equation in the panel's debugger, which shows every value, so nothing is watched. After the
-        last step it runs once more, as it was compiled, for the `result`: single operations differ from it in the last bits.
-      like: for a loaded run, examples of the positional arguments, whose values do not matter: where one is a pytree of a
-        class of your own, or something that no file can hold.
-      options: further ones of `capture`.
+      step: run the call equation by equation in the panel's debugger. The debugger shows every value, so nothing is watched.
+        After the last step the compiled function runs once more for the `result`, because single equations give other last
+        bits.
+      like: for a loaded run, examples of the positional arguments. They are needed for arguments that contain a pytree of your
+        own class, or something that no file can hold. The values in them do not matter.
+      options: further options of `capture`.
 
     Returns:
       A `Replay`, with the `result` and the `run` of this call.
 
     Raises:
-      LookupError: the inputs of this call are not kept. TypeError: `f` is missing. ValueError: something of them is not in the
-        file; the message says what. Exception: what the function raises.
+      LookupError: the inputs of this call are not kept. TypeError: `f` is missing. ValueError: a part of the inputs is not in
+        the file; the message says which. Exception: the error that the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.replay import replay_of
@@ -283,21 +286,21 @@ def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: i
 
         jdw.breakpoint()                               # always
         jdw.breakpoint(when=~jnp.isfinite(h).all())    # the device evaluates it; nothing is moved while it is false
-        h = jdw.breakpoint(h)                          # goes on with h, or with the value that you set
+        h = jdw.breakpoint(h)                          # continues with h, or with the value that you set
 
-    Under `vmap` the whole batch stops once; choose one of the lanes for which `when` holds. The derivative is that of the
-    identity. On several devices each device that stops sets its own value.
+    Under `vmap` the whole batch stops once; choose one of the lanes for which `when` holds. The derivative is the
+    identity's. On several devices each device that stops sets its own value.
 
     Args:
-      x: any pytree of arrays. It is returned; while the program stands here you can set another one of the same shapes and
-        dtypes.
-      when: a boolean scalar.
+      x: any pytree of arrays. It is returned. While the program is stopped, you can set another value with the same shapes
+        and dtypes.
+      when: a boolean scalar; None stops always.
       name: a name for people.
-      num_frames: how many frames, from the caller outward, show their variables. The program keeps their traced arrays
-        until here and moves them to the host at each stop; 0 moves only `x`.
+      num_frames: the number of frames, from the caller outward, whose variables are shown. The program keeps their traced
+        arrays until here and moves them to the host at each stop; 0 moves only `x`.
 
     Returns:
-      `x`.
+      `x`, or the value that was set.
 
     Raises:
       TypeError: `when` is not a boolean scalar.
@@ -319,12 +322,12 @@ def breakpoint(x: Any = None, *, when: Any = None, name: str = "", num_frames: i
 def callbacks(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Inventory:
     """List what `function(*args, **kwargs)` would call back, without running it: `%jaxdebug callbacks f(x)`.
 
-    The function is traced, lowered and compiled as a jitted one, outside any capture. The table has a row for each call: its
-    kind, what it returns, what is around it, whether it is guaranteed to run, how often the traced program has it (`staged`)
-    and the compiled one (`kept`), and which transformations it survives.
+    The function is traced, lowered and compiled as a jitted function, outside any capture. The table has a row for each call
+    of the host: its kind, the types of its results, the loops and branches around it, whether it is guaranteed to run, how
+    often the traced program (`staged`) and the compiled program (`kept`) have it, and the transformations that JAX allows.
 
     Raises:
-      Exception: what tracing or compiling the function raises. A note explains an error about a callback.
+      Exception: the error that tracing or compiling the function raises. A note explains an error about a callback.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.questions import inventory_of
@@ -338,17 +341,18 @@ def cost(
     """Measure what each print and callback adds to `function(*args, **kwargs)`: `%jaxdebug cost f(x)`.
 
     The function is compiled as it is, without each of its calls to the host, and without all of them. The table has a row
-    and a sentence for each call: bytes moved to the host, temporaries, kernels, broken fusions, added collectives, whether it
-    keeps the program out of the persistent cache, and the time of such an event on this machine, by JAX and captured.
+    and a sentence for each call: bytes moved to the host, temporary memory, kernels, broken fusions, added collectives,
+    whether it keeps the program out of the persistent cache, and the time of such an event on this machine, in plain JAX and
+    in a capture.
 
     Args:
-      function: a function, jitted or not. Wrap one that has a keyword `run` or `timeout` of its own in a lambda.
-      run: also run the program a few times, and the one without these calls. Prints are not shown; callbacks are called.
+      function: a function, jitted or not. Wrap a function that has a keyword `run` or `timeout` in a lambda.
+      run: also run the program, and the program without these calls, a few times. Prints are not shown; callbacks are called.
         Wrap a jitted function with static arguments: `cost(lambda x: f(x, 3), x, run=True)`.
-      timeout: seconds after which no further program without one call is compiled; None compiles all.
+      timeout: seconds after which no further program without one of the calls is compiled; None compiles all.
 
     Raises:
-      Exception: what tracing, compiling or running the function raises.
+      Exception: the error that tracing, compiling or running the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.questions import cost_of
@@ -397,15 +401,16 @@ def compare(
 ) -> AgainstFloat64 | AgainstOpByOp | Comparison | SavedValues:
     """Run two functions equation by equation, and compare their outputs and values: `%jaxdebug compare f g -- x`.
 
-    Both run un-jitted, so that what differs is the functions' and not XLA's; their callbacks are called. The result names the
-    first divergence: the first equation whose value differs on the way to an output that does, with both lines.
+    Both run un-jitted, so that differences come from the functions and not from XLA; their callbacks are called. The result
+    names the first divergence with both lines: the first equation with another value, among those that lead to an output that
+    differs.
 
-    With `against` one function is compared with itself: `%jaxdebug compare f -- x --against float64`.
+    With `against`, one function is compared with itself: `%jaxdebug compare f -- x --against float64`.
 
-    * `"float64"`: each equation runs in float64, too. The result says which line loses digits: how large the error of each
-      line is, and how many times that of its operands.
-    * `"op-by-op"`: the jitted program and the same run op by op. The result says which line XLA computes otherwise: which
-      operation it rewrites, or which value gives the same numbers if it is made apart; and which of XLA's passes decides.
+    * `"float64"`: each equation also runs in float64. The result says which line loses digits: the error of each line, and its
+      ratio to the error of the operands.
+    * `"op-by-op"`: the jitted program, and the same program run op by op. The result says which line XLA computes otherwise:
+      which operation it rewrites, or which value must be computed apart to give the same numbers; and which XLA pass decides.
       The program is compiled some twenty times for that, for a minute at most.
     * `"saved:FILE"`, or a path: the values of an earlier run, which `save=FILE` has written.
     * `"cpu"`: the accelerator and the CPU.
@@ -414,25 +419,23 @@ def compare(
 
         found = jax_debug_widgets.compare(loss, new_loss, params, batch)
         found.close, found.outputs, found.first
-
         found = jax_debug_widgets.compare(loss, params, batch, against="float64")
         found.headline, found.worst, found.by_line
-
         jax_debug_widgets.compare(loss, params, batch, save="before.npz")  # before an upgrade, or a change
         jax_debug_widgets.compare(loss, params, batch, against="saved:before.npz")
 
     Args:
-      function: jitted or not.
-      *args: the other function, and what both take; with `against` what it takes.
-      against: what one function is compared with. Wrap a function with such a keyword in a lambda.
-      save: the file into which the values of `function` are written instead.
+      function: a function, jitted or not.
+      *args: the other function, and the arguments of both; with `against`, only the arguments.
+      against: what to compare one function with. Wrap a function that has a keyword of this name in a lambda.
+      save: write the values of `function` to this file instead of comparing them.
       rtol: the relative tolerance; None: 16 times the precision of the dtype. Whole numbers are compared exactly.
 
     Raises:
       TypeError: there is no second function, and no `against`.
-      ValueError: `against` is something else, or there is no such file, or no accelerator.
-      FileExistsError: there is something of the name that is to be saved into.
-      Exception: what tracing or running one of the functions raises.
+      ValueError: `against` is unknown, the file does not exist, or there is no accelerator.
+      FileExistsError: the file to save to exists.
+      Exception: the error that tracing or running one of the functions raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.comparing import comparison_of
@@ -451,9 +454,9 @@ def diff(
 ) -> Diff:
     """Compare the programs of two functions, equation by equation, without running them: `%jaxdebug diff f g -- x`.
 
-    Each equation is the same, changed, added, removed, or in another order; bodies of loops and branches are compared inside.
-    Calls of jitted functions are seen through. The same computation in another order gives the same results, but JAX's caches
-    see another program.
+    Each equation is the same, changed, added, removed, or in another order. Bodies of loops and branches are compared too.
+    Calls of jitted functions are inlined. The same computation in another order gives the same results, but JAX's caches see
+    another program.
 
     Example::
 
@@ -462,11 +465,11 @@ def diff(
 
     Args:
       before, after: functions, jitted or not.
-      other_args: what `after` takes, where that is something else.
+      other_args: the arguments of `after`; None for the same as those of `before`.
       xla: compile both, and tell whether XLA makes the same executable of them (`is_same_executable`).
 
     Raises:
-      Exception: what tracing one of the functions raises.
+      Exception: the error that tracing one of the functions raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.programs import diff_of
@@ -475,11 +478,11 @@ def diff(
 
 
 def assert_same_program(before: Callable[..., Any], after: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
-    """Raise unless two functions compute the same, in whatever order: for tests of a refactoring. Nothing runs.
+    """Raise unless two functions compute the same, in any order: for tests of a refactoring. Nothing runs.
 
     Raises:
-      AssertionError: they do not; the message is the text of `diff`.
-      Exception: what tracing one of the functions raises.
+      AssertionError: the programs differ; the message is the text of `diff`.
+      Exception: the error that tracing one of the functions raises.
     """
     found = diff(before, after, *args, **kwargs)
     if not found.is_same:
@@ -496,16 +499,16 @@ def instrument(function: Callable[P, R], /, **options: Any) -> Instrumented[P, R
         step.run["grad/h"]["l2"]
 
     Args:
-      function: a jitted function, or one that calls such; also one of a library. It is not changed.
-      **options: those of `capture`. `title` is the name of the function unless given. `every=n` takes each n-th iteration of
-        a loop, and each n-th call of a function without one.
+      function: a jitted function, or one that calls jitted functions; also a function of a library. It is not changed.
+      **options: the options of `capture`. `title` is the name of the function by default. `every=n` records each n-th
+        iteration of a loop, and each n-th call of a function without a loop.
 
     Returns:
       A function with the same arguments and results; its `run` is the run of the last call.
 
     Raises:
-      TypeError: it is not a function, or it is a generator; or what `capture` raises.
-      ValueError: what `capture` raises.
+      TypeError: it is not a function, or it is a generator; or the error that `capture` raises.
+      ValueError: the error that `capture` raises.
     """
     from jax_debug_widgets.session import Instrumented, Options, current_session
 
@@ -518,12 +521,13 @@ def linked(
 ) -> Linked:
     """Show the source, jaxpr, StableHLO and optimised HLO of `function(*args, **kwargs)` beside each other, without running it.
 
-    In a notebook what is pointed at in one column lights up in all; a click keeps it. A fusion is a box with its lines and the
-    bytes that it reads and writes. What XLA has folded away is struck through. `%jaxdebug hlo f(x)` is the same.
+    In a notebook, pointing at a row highlights the corresponding rows of all columns; a click keeps them highlighted. A fusion
+    is a box with its lines and the bytes that it reads and writes. An equation that XLA has folded away is struck through.
+    `%jaxdebug hlo f(x)` is the same.
 
-    Links are exact: each equation is given a name that comes out at the instructions made of it. The program is compiled with
-    and without these names, and the two are compared; one that takes XLA seconds is compiled with names alone, and compared as
-    it is given to XLA.
+    Links are exact: each equation gets a name that the compiler copies to the instructions made from it. The program is
+    compiled with and without these names, and the two executables are compared. A program that takes XLA seconds is compiled
+    only with names; then the two programs are compared as XLA receives them.
 
     Example::
 
@@ -531,14 +535,14 @@ def linked(
         found.exact, found.fusions, found.unlinked
 
     Args:
-      function: a function, jitted or not. Wrap one that has a keyword `compiled` or `exact` of its own in a lambda.
-      compiled: whether the program is compiled; else there are source and jaxpr: `%jaxdebug jaxpr f(x)`.
-      exact: False takes the executable that a call of a jitted function runs, so one that has run is not compiled a second
-        time: `%jaxdebug hlo --by-line f(x)`. An instruction is linked with all equations of its line. It makes no difference
-        to a function that is not jitted, nor where XLA's text has no lines of callers, as with jax 0.8.
+      function: a function, jitted or not. Wrap a function that has a keyword `compiled` or `exact` in a lambda.
+      compiled: whether to compile the program; False shows only source and jaxpr: `%jaxdebug jaxpr f(x)`.
+      exact: False reads the executable that a call of a jitted function runs, so that a function that has run is not compiled
+        again: `%jaxdebug hlo --by-line f(x)`. Each instruction is then linked with all equations of its line. It has no effect
+        for a function that is not jitted, nor if XLA's text has no lines of callers, as with jax 0.8.
 
     Raises:
-      Exception: what tracing, lowering or compiling the function raises.
+      Exception: the error that tracing, lowering or compiling the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.linked import linked_of
@@ -549,11 +553,12 @@ def linked(
 def graph(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     """Show the program of `function(*args, **kwargs)` as nested boxes, without running it: `%jaxdebug graph f(x)`.
 
-    Boxes are functions, inside them their lines, loops and name scopes, and equations innermost. What is written once and
-    traced several times is one box. The backward pass of a line stands beside it. No level has more than 60 boxes.
+    The outer boxes are functions. They contain boxes for lines, loops and name scopes, and those contain equations. Code that
+    is written once and traced several times is one box. The backward pass of a line is beside it. No level has more than 60
+    boxes.
 
-    In a notebook boxes open and close; search, colours, and the ways from one value to others are there. In a terminal, and
-    in a saved notebook, what is open at first is shown.
+    In a notebook you can open and close boxes, search, choose colours, and mark the paths from one value to others. In a
+    terminal and in a saved notebook, the boxes that are open at first are shown.
 
     Example::
 
@@ -564,7 +569,7 @@ def graph(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
       function: a function, jitted or not.
 
     Raises:
-      Exception: what tracing the function raises.
+      Exception: the error that tracing the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.graph import graph_of
@@ -577,9 +582,10 @@ def table(
 ) -> ProgramTable:
     """List the equations of `function(*args, **kwargs)`, without running it: `%jaxdebug table f(x)`.
 
-    A row has the equation's primitive, its results by the names of the source, its inputs, shape and dtype, how often it runs,
-    floating-point operations and bytes, the line, and whether it is of the forward or the backward pass or computed again.
-    The body of a loop is counted as often as the loop runs it. Python's whole numbers are not traced: they may be sizes.
+    A row has the equation's primitive, the names of its results in the source, its inputs, shape and dtype, how often it runs,
+    floating-point operations and bytes, the line, and whether it belongs to the forward pass, to the backward pass or is
+    recomputed. The equations of a loop are counted once for each iteration. Python's whole numbers among the arguments are not
+    traced, because they may be sizes.
 
     Example::
 
@@ -587,13 +593,14 @@ def table(
         found.flops, found.grouped("primitive"), found.grouped("equation").to_pandas()
 
     Args:
-      function: a function, jitted or not. Wrap one that has a keyword `by` or `xla` of its own in a lambda.
-      by: what a row stands for: `"equation"`, `"line"`, `"primitive"` or `"scope"`. More than 200 equations are shown by
-        line unless this says otherwise.
-      xla: also give XLA's own count; None leaves it out for programs of more than 1000 equations, which take long to lower.
+      function: a function, jitted or not. Wrap a function that has a keyword `by` or `xla` in a lambda.
+      by: what a row stands for: `"equation"`, `"line"`, `"primitive"` or `"scope"`; None for `"equation"`, or for `"line"` in a
+        program of more than 200 equations.
+      xla: also show XLA's own count of operations; None leaves it out for programs of more than 1000 equations, which take
+        long to lower.
 
     Raises:
-      Exception: what tracing the function raises.
+      Exception: the error that tracing the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.programs import table_of
@@ -612,11 +619,12 @@ def to_folder(
 ) -> Exported:
     """Write `function(*args, **kwargs)` as a Python package to read, edit and run: `%jaxdebug export f(x) DIR`.
 
-    The package needs JAX, NumPy, and the libraries whose classes its pytrees have. Its function takes and gives the same
-    pytrees; names and comments are of your source; loops, branches, derivative rules and `jax.checkpoint` are written as such.
-    Each line is traced again before it is written, so it is the operation that it stands for.
-    Jitted, it gives the bits of the jitted original. Nothing runs, but what the
-    function does while it is traced happens.
+    The package needs JAX, NumPy, and the libraries that define the classes of its pytrees. Its function takes and returns the
+    same pytrees. Names and comments come from your source; loops, branches, derivative rules and `jax.checkpoint` are written
+    as such. Each line is traced again before it is written, to prove that it is the same operation.
+
+    Jitted, the function gives the same bits as the jitted original. The export does not run the program, but side effects of
+    tracing happen.
 
     Example::
 
@@ -625,15 +633,15 @@ def to_folder(
         from step import train_step
 
     Args:
-      function: a function, jitted or not. Wrap one that has a keyword `path`, `name` or `overwrite` of its own in a lambda.
-      path: the folder. What this did not write is not overwritten.
-      name: what the function is called; None: as it is.
+      function: a function, jitted or not. Wrap a function that has a keyword `path`, `name` or `overwrite` in a lambda.
+      path: the folder. Files that an export has not written are not overwritten.
+      name: the name of the function in the package; None for the name that it has.
       overwrite: also replace a package that was edited since.
 
     Raises:
-      NotImplementedError: it cannot be written as it is; the message lists why. Nothing is written then.
-      ValueError: the folder is not to be written.
-      Exception: what tracing the function raises.
+      NotImplementedError: the program cannot be written; the message lists the reasons. Nothing is written then.
+      ValueError: the folder must not be written.
+      Exception: the error that tracing the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.export import export
@@ -644,17 +652,18 @@ def to_folder(
 def traces(function: Callable[..., Any], /, *args: Any, seeds: int | None = None, **kwargs: Any) -> Traces:
     """Trace `function(*args, **kwargs)` twice, and tell whether both are the same program: `%jaxdebug traces f(x)`.
 
-    It is not run, but what it does while it is traced happens twice. Where the two differ, the result has the first equation
-    that does. It has the lines that may make a difference in any case: a set has the same order in both traces of one process,
-    and another one in the next process.
+    The function does not run, but side effects of tracing happen twice. If the two programs differ, the result has the first
+    equation that differs. It also has the lines that may make a difference in another process: a set has the same order in
+    both traces of one process, and perhaps another order in the next process.
 
     Args:
       function: a function, jitted or not.
-      seeds: trace it also in so many fresh interpreters, each with another hash seed (`PYTHONHASHSEED` 0, 1, …). They get
-        its source, and the plain values and types of arrays that it uses; nothing is pickled.
+      seeds: also trace it in this number of fresh interpreters, each with another hash seed (`PYTHONHASHSEED` 0, 1, …). They
+        get the source of the function, and the plain values and the types of arrays that it uses; nothing is pickled.
 
     Raises:
-      ValueError: another process cannot be told of something that it uses. Exception: what tracing the function raises.
+      ValueError: a value that the function uses cannot be sent to another process.
+      Exception: the error that tracing the function raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.programs import traces_of
@@ -668,8 +677,8 @@ def verify(
     """Tell whether watching changes the results of `function(*args, **kwargs)`: `%jaxdebug verify --watch-all f(x)`.
 
     The function is called seven times: once outside any capture as the reference, three times captured and three times
-    watched; these are timed. Each call gets copies of the arguments, so donated ones stay. Its effects happen each time;
-    its prints are in the run and are not written. The run's notes have the findings too.
+    watched; these six are timed. Each call gets copies of the arguments, so that donation does not delete yours. Its effects
+    happen each time; its prints are in the run and are not written. The run's notes have the findings too.
 
     Example::
 
@@ -677,11 +686,11 @@ def verify(
         found.equal, found.differences, found.slowdown, found.run["h"]
 
     Args:
-      function: a jitted function, or one that calls such.
-      options: those of `capture`. Every value that has a name is watched unless they say otherwise.
+      function: a jitted function, or one that calls jitted functions.
+      options: options of `capture`. By default every value that has a name is watched.
 
     Raises:
-      Exception: what the function, or `capture`, raises.
+      Exception: the error that the function, or `capture`, raises.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.studies.questions import verification_of
@@ -719,10 +728,10 @@ def load(
     max_mb: float = 2048.0,
     follow: bool = False,
 ) -> Any:
-    """Load a run that `run.save`, `--record` or `capture(record=...)` has written, here or elsewhere.
+    """Load a run that `run.save`, `--record` or `capture(record=...)` has written, on this machine or another one.
 
-    It has the same values, series, findings and panel as it had then. JAX and a device are not asked for anything. Nothing in
-    the file is executed.
+    It has the same values, series, findings and panel as when it was written. Loading uses neither JAX nor a device. Nothing
+    in the file is executed.
 
     Example::
 
@@ -732,15 +741,16 @@ def load(
         runs = jdw.load("sweep/*.jdw")  # a table: name, config, steps, ms a step, last loss, findings
         runs, runs.plot("loss"), runs.to_pandas(), runs["lr3"]
 
-        jdw.load("run.jdw", follow=True).panel  # of a job that goes on elsewhere, over a file system that both see
+        jdw.load("run.jdw", follow=True).panel  # a job that goes on elsewhere, over a file system that both see
 
     Args:
-      path: the folder, or the zip file; or a pattern, a folder of such or a list of paths, for several runs.
-      max_events, max_mb: how much of a run is loaded, in events and MB; the newest. `plot` draws the rest as mean and range.
-      follow: read on while another process writes the run, until that is over; its panel is live.
+      path: the folder or zip file of a run; for several runs, a pattern, a folder that contains runs, or a list of paths.
+      max_events, max_mb: the most events and MB of a run that are loaded, the newest ones. `plot` draws the rest as mean and
+        range.
+      follow: go on reading while another process writes the run, until the run is over; its panel is live.
 
     Returns:
-      A `LoadedRun`; of several `LoadedRuns`.
+      A `LoadedRun`; for several runs, a `LoadedRuns`.
 
     Raises:
       ImportError: pyarrow is not installed (`pip install "jax-debug-widgets[record]"`).
@@ -754,7 +764,7 @@ def load(
 
 
 def last() -> Run:
-    """Return the run that is going on, or else that of the last `%%jaxdebug` cell or `capture`.
+    """Return the run that is going on, or else the run of the last `%%jaxdebug` cell or `capture`.
 
     Raises:
       LookupError: nothing has been captured yet.
@@ -788,7 +798,8 @@ def follow(client: Any, folder: str | PathLike[str] | None = None) -> Engines:
 
     Args:
       client: an `ipyparallel.Client`.
-      folder: where the engines record. They and this process must see it; by default a temporary folder of this machine.
+      folder: the folder that the engines record into. They and this process must see it. None for a temporary folder of this
+        machine.
     """
     from jax_debug_widgets.session import current_session
     from jax_debug_widgets.session.engines import Engines
@@ -811,5 +822,5 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Tell `jupyter labextension develop` where the built extension is; a wheel installs it by itself."""
+    """Return the place of the built extension for `jupyter labextension develop`; a wheel installs the extension by itself."""
     return [{"src": "labextension", "dest": "jax-debug-widgets"}]

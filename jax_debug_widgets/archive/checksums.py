@@ -1,6 +1,6 @@
 """Add checksums to the batches of a file that is being written, and check them.
 
-Arrow's streams have no checksums: a flipped byte in one is no error.
+Arrow's streams have no checksums of their own, so Arrow does not notice a changed byte.
 """
 
 from __future__ import annotations

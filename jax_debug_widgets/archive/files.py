@@ -88,8 +88,8 @@ class FolderFiles:
         stamps = []
         for path in sorted(path for path in self._folder.rglob("*") if path.name != FOLLOWED):
             with contextlib.suppress(OSError):
-                told = path.stat()
-                stamps.append((str(path), told.st_size, told.st_mtime_ns))
+                status = path.stat()
+                stamps.append((str(path), status.st_size, status.st_mtime_ns))
         return stamps
 
     def names(self, folder: str) -> list[str]:
@@ -208,9 +208,9 @@ def copy_files(path: Path, target: Path, *, sources: bool, process: int | None =
 def _as_one_process(about: Path) -> None:
     """Change the copied file to say that the run has one process, so that readers do not wait for others."""
     with contextlib.suppress(OSError, ValueError):
-        told = json.loads(about.read_text())
-        if isinstance(told, dict):
-            about.write_text(json.dumps({**told, "processes": 1}))
+        content = json.loads(about.read_text())
+        if isinstance(content, dict):
+            about.write_text(json.dumps({**content, "processes": 1}))
 
 
 def _is_regular(path: Path) -> bool:

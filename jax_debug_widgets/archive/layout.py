@@ -2,7 +2,9 @@
 
     run.jdw/
     run.json                        format, version, key, title, options, config; written once
-    p00000/                         the files of one process; no other process writes there
+        followed                        an empty file, see `FOLLOWED`
+        p00000/                         the files of one process; no other process writes there
+            process.json                the process: host, pid, start, size of the job; later also its clock
         sites.jsonl                 one line for each tap: its place in the source, and how to read its values
         sources.jsonl               one line for each source file
         stopped.json                reserved room: blanks, or why the recording has stopped, see `archive.reserved`
@@ -16,7 +18,7 @@
         inputs/
             call-CALL.parquet       the inputs of a call, see `archive.inputs`
 
-FIRST and STOP are numbers of events, in calls/ and spans/ those of rows. CALL is the number of a call.
+FIRST and STOP are numbers of events; in calls/ and spans/ they are numbers of rows. CALL is the number of a call.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def refuse_zip(path: str) -> None:
     """Refuse the name of a zip file as the target of a recording: runs are recorded into folders.
 
     Raises:
-      RunFileError: the path is that of a zip file.
+      RunFileError: the path is the name of a zip file.
     """
     if path.lower().endswith(".zip"):
         raise RunFileError(
@@ -68,7 +70,7 @@ def refuse_file(path: str) -> None:
     """Refuse an existing file as the target of a recording: runs are recorded into folders.
 
     Raises:
-      RunFileError: the path is that of a file, or of a zip file.
+      RunFileError: the path is an existing file, or the name of a zip file.
     """
     refuse_zip(path)
     if os.path.isfile(os.path.expanduser(path)):

@@ -11,12 +11,18 @@ from jax_debug_widgets.archive.columns import fitted
 from jax_debug_widgets.archive.files import Files
 
 _MOST_CHUNKS = 64
-"""The most chunks of a table; each further batch would make every look at the table slower."""
+"""The most chunks of a table. Every chunk makes each access to the table slower."""
 
 
 @dataclass
 class _Stream:
-    """The part of a stream that was read: its first message, with the schema; where the next batch begins; and the rows."""
+    """The part of a stream that was read.
+
+    Attributes:
+      rows: its rows, without those that were forgotten.
+      head: its first message, which has the schema.
+      end: the position in the file at which the next batch begins.
+    """
 
     rows: pa.Table
     head: bytes = b""
@@ -38,7 +44,7 @@ class LiveStreams:
         """
         with files.source(path) as source:
             stream = self._streams.get(path)
-            if stream is None or source.size() < stream.end:  # In the second case the file was damaged since.
+            if stream is None or source.size() < stream.end:  # A shorter file was damaged in the meantime.
                 stream = self._streams[path] = _Stream(schema.empty_table())
             data = source.read_at(source.size() - stream.end, stream.end)
         batches, nbytes = _next_batches(stream, data, path, problems)
@@ -61,9 +67,9 @@ class LiveStreams:
 
 
 def _next_batches(stream: _Stream, data: bytes, path: str, problems: list[str]) -> tuple[list[pa.RecordBatch], int]:
-    """Return the complete batches in `data`, the bytes of the file from `stream.end` on, and how many bytes they take.
+    """Return the complete batches in `data`, the bytes of the file from `stream.end` on, and the number of their bytes.
 
-    A batch that is not as it was written stays the next one, and nothing after it is read.
+    A batch with a wrong checksum is not returned, and nothing after it is read; the next call begins with it again.
     """
     source, batches, begin, end, is_changed = pa.BufferReader(stream.head + data), [], 0, 0, False
     try:

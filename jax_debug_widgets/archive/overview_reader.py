@@ -101,8 +101,8 @@ def _of_sites(files: Files, path: str, wanted: pa.Array) -> pa.Table:
     schema = SCHEMAS[OVERVIEW]
     try:
         file = parquet.ParquetFile(files.source(path), page_checksum_verification=True)
-        told, at = file.metadata, file.schema_arrow.get_field_index("site")
-        ranges = [told.row_group(group).column(at).statistics for group in range(told.num_row_groups)]
+        metadata, at = file.metadata, file.schema_arrow.get_field_index("site")
+        ranges = [metadata.row_group(group).column(at).statistics for group in range(metadata.num_row_groups)]
         ids = wanted.to_numpy()
         groups = [
             group

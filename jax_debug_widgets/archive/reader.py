@@ -46,7 +46,7 @@ from jax_debug_widgets.store import Budget, Store
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
 _TRIES = 5
-"""How often reading is tried again if files are sealed or removed while a run is read."""
+"""How often reading is tried again after a file was sealed or removed meanwhile."""
 
 
 @dataclass
@@ -58,11 +58,11 @@ class SavedRun:
       state: the latest state of the run.
       store: its events.
       calls: the latest state of its calls, in the order in which they began.
-      spans: the activities of its threads.
+      spans: the time spans of its threads: host functions that they ran, and waits.
       sources: file -> its text, with the names in it.
       problems: sentences about what could not be read.
-      left_out: how many events, the oldest, are not in the store because of the budget.
-      stopped: why and when the recording stopped before the run was over, see `reserved.read_reserved`; empty if it has not.
+      left_out: the number of events, the oldest ones, that are not in the store because of the budget.
+      stopped: why and when the recording stopped before the run was over, see `reserved.read_reserved`; empty if it did not.
     """
 
     about: dict[str, Any]
@@ -136,9 +136,9 @@ class RunReader:
         self._lines = 0
         """How many lines of sites.jsonl were read."""
         self._is_miscounted = False
-        """Whether a line of it cannot be read: that may be two lines, so counting lines is not reliable."""
+        """Whether a line of sites.jsonl cannot be read. It may be two lines, so the number of a later line is not known."""
         self._first = self._next = 0
-        """The next event to read from the file; the store has fewer events if some were lost."""
+        """The first event of the file, and the next event to read. The store has fewer events if some were lost."""
         self._has_begun = False
         self._damages: list[str] = []
         """The damages in the parts that are not read again."""
@@ -193,17 +193,17 @@ class RunReader:
         problems += [*self._damages, *torn]
         return SavedRun(about, state, self._store, calls, spans, sources, problems, left_out, stopped)
 
-    def _written_by(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _written_by(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return what the process says about itself.
 
         Raises:
           RunFileError: it is not the process that had written what was read before.
         """
-        writer = tuple(told.get(name) for name in ("host", "pid", "started"))
-        if told and self._writer not in (None, writer):
+        writer = tuple(state.get(name) for name in ("host", "pid", "started"))
+        if state and self._writer not in (None, writer):
             raise RunFileError(f"{self._path} is another run now")
-        self._writer = writer if told else self._writer
-        return told
+        self._writer = writer if state else self._writer
+        return state
 
     def _read_events(self, files: Files, own: str, state: dict[str, Any], problems: list[str]) -> None:
         stretches, store = stretches_of(files, own, _OF_EVENTS), self._store
@@ -226,7 +226,7 @@ class RunReader:
                 break
 
     def _newest(self, stretches: list[RowRange]) -> list[RowRange]:
-        """Return the last stretches that together fill the budget of events; skip those before."""
+        """Return the last stretches that together fill the budget of events. Skip the events of the others."""
         end = max((one.stop for one in stretches if one.stop != OPEN), default=0)
         enough = [one for one in stretches if end - one.first >= self._store.budget.events]
         if not enough or enough[-1] is stretches[0]:
@@ -245,16 +245,16 @@ class RunReader:
         return [self._with_its_events(self._calls[number]) for number in sorted(self._calls)]
 
     def _without_calls(self, state: dict[str, Any]) -> list[str]:
-        """Say how many calls have events and no row, unless the run is still written, or kept no more calls."""
+        """Say how many calls with events have no row; nothing for a run that goes on, or that itself dropped as many calls."""
         missing = sum(number >= 0 and number not in self._calls for number in self._fired)
         dropped = state.get("dropped_calls")
-        is_over = state.get("is_over") and "status" in state  # As its process has written it.
+        is_over = state.get("is_over") and "status" in state  # Its process has written the end of the run.
         if not is_over or missing <= (dropped if type(dropped) is int else 0):
             return []
         return [f"{plural(missing, 'call')} of {len(self._fired)} with events are not in the file."]
 
     def _with_its_events(self, call: Call) -> Call:
-        """Count the events that were written after the last row about the call, as if the process was killed between."""
+        """Return the call with its number of events in the file: a killed process may not have written its last row."""
         fired = self._fired[call.id]
         return replace(call, events=fired) if fired > call.events else call
 

@@ -32,7 +32,7 @@ class ReservedNote:
         self._write(b"", os.O_CREAT | os.O_EXCL)
 
     def write(self, why: str) -> None:
-        """Write why the recording stops. Nothing happens if that is impossible too, as on a disk that is gone."""
+        """Write why the recording stops. If that is impossible too, as on a disk that is gone, do nothing."""
         reason = json.dumps({"why": why[:_MOST_CHARACTERS], "at": time.time()})
         with contextlib.suppress(OSError):
             self._write(reason.encode(), 0)
@@ -55,8 +55,10 @@ class ReservedNote:
 def read_reserved(files: Files, name: str) -> dict[str, Any]:
     """Read why a recording has stopped: `why` and `at`, in seconds since the epoch. Empty if it has not, or cannot be read."""
     try:
-        told = json.loads(files.text(name) or "{}")
-    except (RunFileError, ValueError, RecursionError):  # Blank.
+        content = json.loads(files.text(name) or "{}")
+    except (RunFileError, ValueError, RecursionError):  # A blank file has no reason.
         return {}
-    is_whole = isinstance(told, dict) and isinstance(told.get("why"), str) and isinstance(told.get("at"), float)
-    return {"why": told["why"][:_MOST_CHARACTERS], "at": told["at"]} if is_whole else {}
+    is_whole = (
+        isinstance(content, dict) and isinstance(content.get("why"), str) and isinstance(content.get("at"), float)
+    )
+    return {"why": content["why"][:_MOST_CHARACTERS], "at": content["at"]} if is_whole else {}

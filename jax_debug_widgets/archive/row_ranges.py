@@ -91,7 +91,7 @@ class TableReader:
             if found is None:
                 told: list[str] = []
                 found = self.stretch(files, own, name, stretch, told), told
-                if goes_on and stretch.stop != OPEN:  # It will be read again, and does not change.
+                if goes_on and stretch.stop != OPEN:  # A sealed file does not change, and will be requested again.
                     self._sealed[name, stretch] = found
             tables.append(found[0])
             problems += found[1]
@@ -107,9 +107,9 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
     except (pa.ArrowException, OSError) as error:
         problems.append(f"{path} is damaged, none of its rows can be read: {error_line(error)}")
         return schema.empty_table()
-    told = file.metadata
-    unpacked = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
-    if unpacked > size * _MOST_UNPACKED or told.num_rows > size * _MOST_UNPACKED:
+    metadata = file.metadata
+    unpacked = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    if unpacked > size * _MOST_UNPACKED or metadata.num_rows > size * _MOST_UNPACKED:
         raise RunFileError(f"{path} says that it becomes {in_bytes(unpacked)}; it has {size} bytes")
     try:
         return fitted(file.read(), schema, path)
@@ -117,9 +117,11 @@ def read_sealed(files: Files, path: str, schema: pa.Schema, problems: list[str])
         problems.append(f"{error}: none of its rows can be read.")
         return schema.empty_table()
     except (pa.ArrowException, OSError):
-        groups = [group for group in range(told.num_row_groups) if _can_be_read(file, group)]
+        groups = [group for group in range(metadata.num_row_groups) if _can_be_read(file, group)]
     rows = fitted(file.read_row_groups(groups), schema, path) if groups else schema.empty_table()
-    problems.append(f"{path} is damaged: {told.num_rows - len(rows)} of its {told.num_rows} rows cannot be read.")
+    problems.append(
+        f"{path} is damaged: {metadata.num_rows - len(rows)} of its {metadata.num_rows} rows cannot be read."
+    )
     return rows
 
 

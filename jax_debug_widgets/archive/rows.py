@@ -28,7 +28,7 @@ class TapNumber:
 
 
 Numbering = Callable[[Tap, Sequence[np.ndarray]], TapNumber]
-"""Returns the number of a tap; takes the values of its first event, too."""
+"""Returns the number of a tap. It takes the tap and the values of its first event."""
 
 
 @dataclass(frozen=True)

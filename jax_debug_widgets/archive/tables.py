@@ -23,7 +23,8 @@ from jax_debug_widgets.archive.layout import ARRAYS, CALLS, INPUTS, OVERVIEW, SP
 from jax_debug_widgets.archive.schemas import SCHEMAS
 
 _WELL_PACKED = 500
-"""Above this ratio a file is packed less. Readers refuse files that unpack to far more bytes, as arrays of zeros would."""
+"""A file with a larger ratio of unpacked to packed size is written again with less compression, because readers refuse files
+that unpack to far more bytes. Arrays of zeros have such a ratio."""
 
 _ROW_GROUP = 65_536
 _GROUP_BYTES = 64 << 20

@@ -121,7 +121,7 @@ class TextMaker:
 
 
 def recipe_that_holds(tap: Tap, structure: Structure | None, values: Sequence[np.ndarray]) -> TextRecipe | None:
-    """Return the recipe for a tap's texts without JAX, if it makes the same text of these values as the program."""
+    """Return the recipe for a tap's texts without JAX; None if the program makes another text of these values."""
     if tap.site.kind == "watch":
         return TextRecipe("watch")
     recipe = getattr(tap.render, "recipe", None)

@@ -50,7 +50,7 @@ from jax_debug_widgets.store import SegmentSlice
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
 _LONG = 1 << 14
-"""The fewest events of a file that gets an overview; the reader makes smaller ones as fast."""
+"""The fewest events of a file that gets an overview. For fewer events, a reader makes the overview itself as fast."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RunWriter:
         self._about = {name: about[name] for name in ("host", "pid", "started", "processes") if name in about}
         _write_whole(self._own / WRITER, self._about)
         self._reserved = ReservedNote(self._own / STOPPED)
-        # The last one: with it the folder is a run, and a reader has to know then of how many processes.
+        # Written last: this file makes the folder a run, and a reader must know the number of processes from then on.
         _write_whole(folder / RUN, {"format": FORMAT, "version": VERSION, **about}, beside=self._own)
         self._tables = {name: TableWriter(self._own, name) for name in TABLES}
         self._lines: dict[Tap, TapNumber] = {}
@@ -125,7 +125,7 @@ class RunWriter:
             self._append(CALLS, pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS[CALLS]))
 
     def take_spans(self, spans: ThreadSpans) -> None:
-        """Write the activities of threads."""
+        """Write the time spans of threads."""
         if len(spans.site):
             names = np.array([*spans.threads, ""], object)[spans.thread]
             columns = [

@@ -1,4 +1,4 @@
-"""Say what to write in place of an expression that makes a NaN or an infinity, or whose derivative does (S11)."""
+"""Advise what to write instead of an expression that makes a NaN or an infinity, or whose derivative makes one (S11)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax_debug_widgets.checks.rewrite.names import unused
 from jax_debug_widgets.checks.written import SourceExpression
 
 Advice = tuple[tuple[str, ...], str]
-"""The lines to write, and what to know about them or what else to do."""
+"""The lines to write instead, which may be none, and a sentence: what to know about the lines, or what else to do."""
 
 _EDGES = {"sqrt": "{x} > 0", "log": "{x} > 0"}
 """Function -> the condition under which its derivative is finite; at the edge of the domain it is infinite."""
@@ -43,7 +43,7 @@ _OF_CALLED = {
 """Function -> what to do if it makes the NaN or infinity itself."""
 
 _DOMAINS = {"sqrt": "jnp.maximum({x}, 0.0)", **dict.fromkeys(("arccos", "arcsin"), "jnp.clip({x}, -1.0, 1.0)")}
-"""Function -> its argument in its domain."""
+"""Function -> its argument, moved into the domain of the function."""
 
 
 def for_derivative(written: SourceExpression, taken: Container[str]) -> Advice:
@@ -105,7 +105,14 @@ def _has_order(options: list[ast.keyword]) -> bool:
 
 
 def for_value(written: SourceExpression, operands: list[float], dtype: str, taken: Container[str]) -> Advice:
-    """Say how to avoid a value that is not finite, computed from `operands` if they are known."""
+    """Advise how to avoid a value that is not finite.
+
+    Args:
+      written: the expression that computed the value.
+      operands: the operands of the operation; empty if they are not known.
+      dtype: the name of the dtype of the value.
+      taken: the names that the lines must not assign.
+    """
     if dtype == "float16":
         return (), "float16 ends at 65504: compute this in float32 or bfloat16."
     known = _known(written, taken) if written.called == "arctan2" else None

@@ -1,4 +1,4 @@
-"""Make findings of the places where NaNs and infinities were born while a program ran (S11)."""
+"""Make findings about the lines where NaNs and infinities arose ("were born") while a program ran (S11)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _LONGEST = 40
 
 
 def born(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding of a NaN or infinity that was born at a line; None if the source of the line is unknown."""
+    """Make the finding about a NaN or infinity that arose at a line.
+
+    It is None if the source of the line is unknown, or if the line is a call that sets `mode` for indices out of bounds.
+    """
     frame = seen.checked.frames[0]
     if seen.checked.primitive == ARGUMENTS:
         return _given(seen, name_file)
@@ -74,24 +77,27 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
 
 
 def is_infinite_argument(seen: LineHits) -> bool:
-    """Return whether a record says that an argument was infinite, which may be intended, and none had NaN."""
+    """Return whether a record is about arguments with infinities, which may be intended, and none of them has NaN."""
     return seen.checked.primitive == ARGUMENTS and seen.numbers[-1] != HAS_NAN
 
 
 def with_argument(finding: Finding, given: LineHits) -> Finding:
-    """Say of a NaN that was born of infinite numbers that an argument was infinite when its function was called."""
+    """Add to the finding about a NaN made from infinities that an argument was infinite when its function was called.
+
+    The finding loses its advice.
+    """
     facts: ArgumentRecord = given.checked.facts
     also = f"Argument `{facts.names[given.numbers[1]]}` of `{facts.function}` arrives with infinite numbers."
-    return finding.saying(also, advice="")  # What to mask is not in the program.
+    return finding.saying(also, advice="")  # The values to mask come from outside the program.
 
 
 def with_later(finding: Finding, later: Finding) -> Finding:
-    """Say of what was born first that a later call, with infinite numbers as an argument, made a NaN of them."""
+    """Add to an earlier finding that a later call, with infinities in an argument, made a NaN from them."""
     return finding.saying(f"Then {later.where}: {later.headline}.")
 
 
 def _given(seen: LineHits, name_file: NameFile) -> Finding:
-    """Make the finding of an argument that is not finite when its function is called."""
+    """Make the finding about an argument that is not finite when its function is called."""
     facts: ArgumentRecord = seen.checked.facts
     frame = seen.checked.frames[0]
     span = span_of_argument(frame.file, frame.line, facts.names[seen.numbers[1]])
@@ -124,7 +130,7 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
     "log_softmax": {"sub", "exp", "reduce_sum", "log", "add"},
     "std": {"reduce_sum", "sub", "square", "sqrt"},
 }
-"""The primitives that an expression computes, where their names differ from that of the function."""
+"""Operator or name of a function -> the primitives that it computes, where the function's name is not theirs."""
 
 
 def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:

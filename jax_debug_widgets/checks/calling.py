@@ -1,4 +1,4 @@
-"""Find the user's line that calls a jitted function, and tell what a library does by itself."""
+"""Find the user's line that calls a jitted function, and compare the stacks of two calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax_debug_widgets.checks.python_loops import is_in_loop
 from jax_debug_widgets.watch import is_library
 
 CallStack = tuple[tuple[str, CodeType, int], ...]
-"""The file and the place of each call, innermost first."""
+"""The file, the code and the instruction of each call, innermost first."""
 
 
 def run_again(one: CallStack, other: CallStack, *, is_draw: bool) -> tuple[Frame, Frame] | None:
@@ -19,10 +19,11 @@ def run_again(one: CallStack, other: CallStack, *, is_draw: bool) -> tuple[Frame
 
     Args:
       one, other: the stacks, both without JAX's frames.
-      is_draw: whether a loop further out counts, too; it may mean to begin with the same key.
+      is_draw: whether the calls draw numbers. If so, a loop around any of the user's frames counts. Otherwise only a loop
+        around the innermost frame counts, because an outer loop may begin with the same key on purpose.
 
     Returns:
-      None if nothing tells that both belong to one run of a function, as for a cell that runs again.
+      None if nothing shows that both belong to one run of a function, as for a cell that runs again.
     """
     own, others = ([frame for frame in stack if not is_library(frame[0])] for stack in (one, other))
     if len(own) != len(others):
@@ -53,7 +54,10 @@ def is_called_at(line: Frame) -> bool:
 
 
 def calling_stack() -> CallStack:
-    """Return the file and the place of each call on the Python stack, innermost first, without JAX's and ours."""
+    """Return the file, the code and the instruction of each call on the Python stack, innermost first.
+
+    Frames of JAX and of this package are left out.
+    """
     frame: FrameType | None = calling_frame()
     found: list[tuple[str, CodeType, int]] = []
     while frame is not None:
@@ -64,13 +68,13 @@ def calling_stack() -> CallStack:
 
 
 def are_within_library(one: Sequence[Hashable], other: Sequence[Hashable], files: Sequence[str]) -> bool:
-    """Return whether two stacks, innermost first, part in a library and end there: one call of the user's makes it do both.
+    """Return whether two stacks diverge inside a library and end in a library: one call of the user's leads to both.
 
     A function of the user's may be between, such as a model that a library calls with a key of its own.
 
     Args:
-      one, other: the frames of the stacks.
-      files: the files of the frames of both.
+      one, other: the frames of the stacks, innermost first.
+      files: the files of the frames of `one`, then of `other`.
     """
     pairs = zip(reversed(one), reversed(other), strict=False)
     together = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

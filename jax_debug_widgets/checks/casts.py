@@ -1,4 +1,4 @@
-"""Make findings of casts to integers that the numbers do not fit, and of `nanargmin` of NaNs only (S13, S15)."""
+"""Make findings about casts to integers that cannot represent the numbers, and about `nanargmin` of only NaNs (S13, S15)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CASTING = frozenset({"astype", "asarray", "array", "convert_element_type", "ful
 
 
 def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding of a cast that does not fit; None if the user's source shows no cast."""
+    """Make the finding about a cast that cannot represent the number; None if the user's source shows no cast."""
     frame, facts = seen.checked.frames[0], seen.checked.facts
     written = written_at(frame)
     if written is None or not (written.called in _CASTING or written.called == facts.new):
@@ -49,7 +49,7 @@ def unsafe_cast(seen: LineHits, name_file: NameFile) -> Finding | None:
 
 
 def is_of_nan(finding: Finding) -> bool:
-    """Return whether a cast is found because of a NaN."""
+    """Return whether a finding is about a cast whose first wrong number is NaN."""
     return finding.kind == Kind.CAST.word and "the first is NaN" in finding.headline
 
 
@@ -70,7 +70,7 @@ def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
 
 
 def nan_argument(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding of an index reduction over NaNs only; None if the source of the line is unknown."""
+    """Make the finding about an index reduction over only NaNs; None if the source of the line is unknown."""
     frame = seen.checked.frames[0]
     if written_at(frame) is None:
         return None

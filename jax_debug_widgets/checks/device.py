@@ -1,4 +1,4 @@
-"""Make findings of the records of checks in programs that ran; a table has the function for each check."""
+"""Turn what checks have recorded in running programs into findings. A table has the function for each check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "keys": key_of_two_calls,
     "lists": numbers_as_arguments,
 }
-"""Check -> the function that makes a finding of the hits at one line, or returns None if they are no finding."""
+"""Check -> the function that makes a finding from the hits at one line, or returns None if there is nothing to report."""
 
 
 def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
@@ -56,25 +56,25 @@ def found_while_running(
 
     Args:
       seen: what the checks have found.
-      name_file: names files for people.
-      event_of: gives the event that shows a born NaN, -1 if none does.
+      name_file: returns the name of a file for people.
+      event_of: returns the position of the event that shows a NaN or infinity; -1 if none does.
       is_leak_explained: whether an exception about a leaked tracer is explained.
     """
     seen = [one for one in seen if not is_kept_tracer(one, seen, is_leak_explained=is_leak_explained)]
     # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
-    told = [
+    chosen = [
         (one, _told(one, name_file))
         for one in seen
         if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
     ]
-    told = [
+    chosen = [
         (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
-        for one, finding in told
+        for one, finding in chosen
     ]
     shown: list[Finding] = []
-    for one, finding in with_the_same_index(told):
+    for one, finding in with_the_same_index(chosen):
         if finding is None:
             continue
         is_birth = finding.kind == Kind.NONFINITE.word
@@ -84,15 +84,15 @@ def found_while_running(
         else:
             shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
     findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
-    for one in shown:  # An infinity may be intended, as that of log(0); a NaN of finite numbers at its line is not.
+    for one in shown:  # An infinity may be intended, as in log(0). A NaN at the same line is not, and replaces it.
         first = findings[one.file, one.span, one.kind]
         if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
             findings[one.file, one.span, one.kind] = one
-    # A NaN that was made before is the reason that it does not fit.
-    calls = {(one.call, one.newest) for one, finding in told if finding and finding.kind == Kind.NONFINITE.word}
-    of_nan = {id(one) for seen, one in told if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
+    # A cast of a NaN is left out if a finding says where a NaN of the same call arose.
+    calls = {(one.call, one.newest) for one, finding in chosen if finding and finding.kind == Kind.NONFINITE.word}
+    of_nan = {id(one) for seen, one in chosen if one and is_of_nan(one) and (seen.call, seen.newest) in calls}
     findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
-    # A read out of bounds may give NaN: only the index is a finding.
+    # A read out of bounds may give NaN. Then only the index is reported.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [
         one
@@ -102,7 +102,7 @@ def found_while_running(
 
 
 def _is_born_of(given: LineHits, then: LineHits) -> bool:
-    """Return whether a NaN was found in the call whose argument was infinite."""
+    """Return whether the second record is about a value that arose in the call with the infinite argument."""
     return not _is_argument(then) and (given.call, given.newest) == (then.call, then.newest)
 
 
@@ -122,11 +122,11 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
 
 
 def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding of one line; if that fails, a finding which says that the check has found something there."""
+    """Make the finding about one line. If that fails, make one which says only that the check has found something there."""
     try:
         finding = _teller_of(seen.checked.option)(seen, name_file)
         return None if finding is None else _at_users_line(finding, seen, name_file)
-    except Exception as error:  # noqa: BLE001 - a fault of ours: the user's cell and the other findings go on.
+    except Exception as error:  # noqa: BLE001 - an error of this package must not stop the user's cell.
         frame = seen.checked.frames[0]
         option = seen.checked.option
         word = next((kind.word for kind in Kind if kind.option == option), option)

@@ -62,10 +62,10 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
 
     Args:
       error: the exception.
-      name_file: gives the name by which people know a file, such as `In [3]`.
+      name_file: returns the name of a file for people, such as `In [3]`.
 
     Returns:
-      None if the exception is not of a known kind, or if its traceback has no user frame.
+      None if no function explains the exception, or if its traceback has no frame of the user.
     """
     matched = _kind_of(error)
     frame = _user_frame(error) if matched else None
@@ -126,7 +126,7 @@ def _short(code: str) -> str:
 
 
 def _parsed(lines: list[str] | None) -> tuple[str, ...]:
-    """Return the lines if they are valid Python, else none."""
+    """Return the lines if they are valid Python, else an empty tuple."""
     if not lines:
         return ()
     try:
@@ -147,7 +147,7 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
     return found
 
 
-# ---------------------------------------------------------------- which exceptions
+# ---------------------------------------------------------------- the function that explains an exception
 def _kind_of(error: BaseException) -> Callable[[Raised], Said | None] | None:
     for types, text, matched in _ERRORS:
         if isinstance(error, types) and re.search(text, str(error)):

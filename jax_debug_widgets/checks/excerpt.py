@@ -18,7 +18,7 @@ def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> 
 
     Args:
       explanation: the explanation.
-      name_file: gives the name by which people know a file, such as `In [3]`.
+      name_file: returns the name of a file for people, such as `In [3]`.
     """
     where = f"{name_file(explanation.file)}:{explanation.line}"
     span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
@@ -26,7 +26,7 @@ def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> 
 
 
 def text_of(finding: Finding) -> str:
-    """Show a finding as a block of text; in one sentence if it has no parts."""
+    """Show a finding as a block of text; as one sentence if it has no headline."""
     if not finding.headline:
         return f"{finding.kind}: {finding.message}"
     return _block(f"{finding.kind}: {finding.where}: {finding.headline}", finding.file, finding.span, _said(finding))

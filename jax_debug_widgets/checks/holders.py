@@ -79,7 +79,10 @@ def holders_of(targets: Sequence[Any]) -> list[str]:
 
 
 def _ways_to(owner: Any, ways: Mapping[int, Mapping[int, _Way]]) -> Iterator[tuple[int, _Way]]:
-    """Yield the paths from `owner` to the targets, each with the target's number; a target's last path counts."""
+    """Yield the paths from `owner` to the targets, each with the number of the target.
+
+    If a target has several paths, the last one counts.
+    """
     held = {id(one): one for one in gc.get_referents(owner) if id(one) in ways}
     for one in reversed([*held.values()]):
         for at, way in ways[id(one)].items():
@@ -128,7 +131,7 @@ class _Way:
     rest: str = ""
 
     def to(self, owner: Any, held: Any) -> _Way:
-        """Return the path from `owner`, an object that refers to `held`, where this path begins."""
+        """Return this path, which begins at `held`, with a step before it from `owner`, which refers to `held`."""
         if isinstance(owner, dict | list | tuple | deque):
             return self._to_place(owner, held)
         if isinstance(owner, FunctionType) and owner.__closure__ is held:
@@ -141,15 +144,15 @@ class _Way:
         return _Way(f"{step}{self.path}") if step else self
 
     def _to_place(self, owner: Any, held: Any) -> _Way:
-        of = owner.items() if isinstance(owner, dict) else enumerate(owner)
-        place = next((place for place, value in of if value is held), self)
+        places = owner.items() if isinstance(owner, dict) else enumerate(owner)
+        place = next((place for place, value in places if value is held), self)
         if place is self or type(place).__name__ == "_localdummy":  # The key for a thread in a `threading.local`.
             return self
         return _Way(f"[{place!r}]{self.path}", place, self.path)
 
 
 def _step(owner: Any, held: Any) -> str:
-    """Return the step from an owner that is no container and no function's closure; empty if it is unknown."""
+    """Return the step from an owner to an object that it holds; empty if it is unknown. Containers are left out."""
     if isinstance(owner, functools._lru_cache_wrapper):  # noqa: SLF001 - the class has no public name.
         return " (its functools.lru_cache)"
     if isinstance(owner, set | frozenset):
@@ -212,12 +215,12 @@ def _is_question(owner: Any, mark: object) -> bool:
 
 
 def _is_jitted(owner: Any) -> bool:
-    """Return whether an owner is what `jax.jit` returns: the user's function, which it holds, goes by its name."""
+    """Return whether an owner is an object that `jax.jit` returns. The user's function inside it has the same name."""
     return type(owner).__name__ == "PjitFunction"
 
 
 def _is_machinery(owner: Any) -> bool:
-    """Return whether an owner belongs to JAX or to this package: such references go away by themselves."""
+    """Return whether an owner belongs to JAX or to this package. Such references are temporary."""
     module = type(owner).__module__ or ""
     if _is_jitted(owner):
         return False

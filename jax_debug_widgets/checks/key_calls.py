@@ -1,6 +1,6 @@
 """Find PRNG keys that two calls use (S8).
 
-At each call of a program that uses a key up, the numbers of the key are compared with those of earlier calls.
+At each call of a program that consumes a key, the numbers of the key are compared with those in earlier calls.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class _Use:
     """A use of a key.
 
     Attributes:
-      frame: its line; `function`: the function that uses the key; `what`: what it does.
-      others: the function's other operands.
+      frame: the line of the use.
+      function: the function that uses the key.
+      what: what the function does with it: `draws`, `splits`.
+      others: the types of the function's results, and its other operands.
       stack: the calls on the Python stack.
       is_jaxs: whether the function is one of JAX's.
       made: how often functions of JAX had made this key by then, from a seed or another key.
@@ -59,7 +61,7 @@ class _Use:
     made: int = field(compare=False)
 
     def is_of_a_library_as(self, other: _Use) -> bool:
-        """Return whether one call of the user's makes a library use the key here and there."""
+        """Return whether this use and another one come from one call of the user's to a library."""
         return are_within_library(self.stack, other.stack, [file for file, *_ in (*self.stack, *other.stack)])
 
 
@@ -68,8 +70,10 @@ class Reused:
     """A key that a call uses again.
 
     Attributes:
-      function, what: the function that uses the key, and what it does: `draws`.
-      first: the line of the first use; `did`: what it did.
+      function: the function that uses the key.
+      what: what the function does with it: `draws`, `splits`.
+      first: the line of the first use.
+      did: what the first use did.
       is_same_line: whether both uses are at one line.
       is_same_call: whether the other arguments are the same, too.
     """
@@ -86,15 +90,16 @@ class Reused:
 class KeyUses:
     """The keys that the calls of a capture have used.
 
-    A clone has the numbers of its key, and so have the keys derived from both. A tag tells them apart: 0, or that of a
-    clone. The tag of an array that a program returned is known by the object's id. Any other array with the same
-    numbers is taken to be the first such key that has not been used yet.
+    A clone has the same numbers as its key, and keys that are derived alike from the two have the same numbers, too. A tag
+    distinguishes them: 0, or the number of the clone. If a program returned an array, its tag is found by the array's id. Any
+    other array with the same numbers is taken to be the first of these keys that was not used yet.
 
     Attributes:
       first: (a key's numbers, its tag, and the part of it or the number folded into it) -> its first use.
       tags: numbers -> the tags of clones with these numbers.
       known: the id of an array -> the array, and the tag of its key.
       made: a key's numbers -> how often functions of JAX have made it.
+      clones: the numbers for the next clones.
     """
 
     first: dict[tuple[bytes, int, tuple[Hashable, ...]], _Use] = field(default_factory=dict)
@@ -131,7 +136,7 @@ class KeyWatch:
     """Observes calls of programs and notes keys that are used again; see `_jax.running.program_calls.Called`."""
 
     def __init__(self, wants: Callable[[str], bool], log: Callable[[], CheckLog]) -> None:
-        """Make it.
+        """Start without uses.
 
         Args:
           wants: whether the current thread's capture has asked for a check.
@@ -142,7 +147,10 @@ class KeyWatch:
         self._facts: weakref.WeakKeyDictionary[Any, KeyFacts | None] = weakref.WeakKeyDictionary()
 
     def called(self, name: str, program: Any, operands: Sequence[Any]) -> Ended | None:
-        """Note the keys that a program uses up; return a function that notes the keys among the results."""
+        """Note the keys that a program consumes. Return a function that notes the keys among its results.
+
+        It is None if the check is off, or if the program takes no keys and makes none from a seed.
+        """
         if not self._wants("keys"):
             return None
         if program not in self._facts:
@@ -150,7 +158,7 @@ class KeyWatch:
         facts = self._facts[program]
         uses = self._uses.setdefault(self._log(), KeyUses())
         if facts is None:
-            # The user's seeds are observed as well: else C++ would dispatch those of libraries.
+            # All seeds are observed. Otherwise C++ would dispatch their program, and the seeds of libraries would not be seen.
             return partial(_seeded, uses, is_own=not _is_in_library()) if _is_jaxs(name, program, "seed") else None
         small = [one for one in operands if may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
         line = calling_line() if facts.consumed and not _is_jaxs(name, program, "fold_in") else None
@@ -161,7 +169,9 @@ class KeyWatch:
             others = kinds, tuple(_fingerprint(one) for at, one in enumerate(operands) if at not in inputs)
             stack = calling_stack()
             for (number, folded), does in facts.consumed.items():
-                is_split = _is_jaxs(name, program, "split")  # Un-jitted, `split` is a program that draws.
+                is_split = _is_jaxs(
+                    name, program, "split"
+                )  # Outside of a jitted function, `split` is a program that draws.
                 function, what = ("split", "splits") if is_split else (name.lstrip("_"), does)
                 key = operands[number]
                 if key.nbytes <= _LARGEST_KEYS:
@@ -180,7 +190,7 @@ class KeyWatch:
             return
         if (
             first == use
-        ):  # The same call again is a repetition, but for a sampler that a loop or another line runs again.
+        ):  # The same call again is intended, except for a sampler that a loop or a second line runs again.
             is_reuse = use.is_jaxs and use.made == first.made
             lines = run_again(first.stack, use.stack, is_draw=use.what == "draws") if is_reuse else None
             if lines is not None:
@@ -190,7 +200,7 @@ class KeyWatch:
                 )
                 self._log().note(Checked("keys", "call", (line,), found))
         elif not is_here or (first.others != use.others and first.function == use.function):
-            # One line may call several functions of JAX.
+            # Two functions of JAX at one line are not reported: a single expression may call several.
             found = Reused(use.function, use.what, first.frame, first.what, is_here)
             self._log().note(Checked("keys", "call", (use.frame,), found))
 
@@ -204,7 +214,7 @@ def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
 
 
 def _seeded(uses: KeyUses, results: Sequence[Any], *, is_own: bool) -> None:
-    """Note a key that a library has made from a seed of its own: it is another key than the user's of the same seed."""
+    """Note the keys made from a seed. A library's key from its own seed differs from the user's key from an equal seed."""
     for made in results:
         uses.made.update(_rows(made))
         if not is_own:
@@ -219,7 +229,7 @@ def _is_in_library() -> bool:
 def _given(
     uses: KeyUses, facts: KeyFacts, tags: set[int], results: Sequence[Any], *, is_known: bool, is_jaxs: bool
 ) -> None:
-    """Note the keys that a call returns: clones, keys derived from clones, and those that functions of JAX make."""
+    """Note the keys that a call returns: clones, keys derived from clones, and keys that functions of JAX make."""
     for number in facts.results:
         given, own = results[number], tags
         if number in facts.cloned:
@@ -236,7 +246,7 @@ def _given(
 
 
 def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
-    """Make the finding of a key that two calls use."""
+    """Make the finding about a key that two calls use."""
     frame = seen.checked.frames[0]
     reused: Reused = seen.checked.facts
     where, first = (f"{name_file(one.file)}:{one.line}" for one in (frame, reused.first))
@@ -257,7 +267,7 @@ def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
 
 
 def _is_jaxs(name: str, program: Any, function: str = "") -> bool:
-    """Return whether a program is JAX's function of this name, or any of JAX's, not one of the user."""
+    """Return whether a program is a function of JAX's, and not of the user's, with `function` in its name."""
     return function in name and not is_users(program.jaxpr.debug_info.func_filename or "")
 
 

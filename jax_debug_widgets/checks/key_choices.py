@@ -71,7 +71,7 @@ def _conditions(chosen: Chosen) -> Iterator[_Condition]:
         yield from _conditions((operands[0], 1 - branch))
     elif (name == "and" and kind == _BOOL and branch) or (name == "or" and kind == _BOOL and not branch):
         yield from itertools.chain.from_iterable(_conditions((one, branch)) for one in operands)
-    elif name == "clamp":  # `switch` clamps its index; the index is taken to be in range.
+    elif name == "clamp":  # `switch` clamps its index. The index is assumed to be in range.
         yield from _conditions((operands[1], branch))
     elif name in _COMPARISONS:
         yield _compared(name, operands, kind, bool(branch))

@@ -1,4 +1,4 @@
-"""Read from an equation what matters for PRNG keys: its loop, the `vmap`s around it, whether it computes something again."""
+"""Read from an equation what matters for PRNG keys: its loop, the `vmap`s around it, whether it is recomputed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def vmaps_at(equation: Any) -> int:
 
 
 def loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
-    """Return the body of a loop, its operands, the number of constants and of carries, and the length as text."""
+    """Return the body of a loop, its operands, the number of constants and of carries, and the length as text.
+
+    The length is `all` for a `while`, whose length is not known.
+    """
     params = equation.params
     if equation.primitive.name == "scan":
         constants, carried = scan_counts(params)

@@ -1,6 +1,7 @@
 """Follow PRNG keys through a program: where each comes from, and which equations use it.
 
-Each key has an identity: where it comes from, and which part of that it is. Wrapping and unwrapping keep the identity.
+Each key has an identity: its origin, and the path from the origin to the part that it is. Wrapping and unwrapping keep the
+identity.
 Elements of a split differ by their index, results of `fold_in` by its data. If a loop passes a key unchanged to each
 iteration, the key is used as often as the loop runs. The branches of a `cond` are alternatives, and so are opposite
 branches of two `cond`s that one value chooses. `jax.random.clone` makes another key. A use that `jax.checkpoint` or the
@@ -42,7 +43,7 @@ _USES = {
     "threefry2x32": "draws",
     "random_split": "splits",
 }
-"""The primitives that use up the key in their first operand, and what they do with it."""
+"""The primitives that consume the key in their first operand, and what they do with it."""
 
 _SAME = frozenset(
     {
@@ -63,7 +64,7 @@ _SAME = frozenset(
 """The primitives that return their key unchanged."""
 
 _SAME_NUMBER = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
-"""The primitives that return unchanged a number for `fold_in`, or a value that chooses a branch."""
+"""The primitives that return their operand unchanged, if it is a number for `fold_in` or a value that chooses a branch."""
 
 _LEGACY_SIZES = (2, 4)
 """How many uint32 numbers an untyped key may have."""
@@ -75,7 +76,7 @@ def inputs_of(program: ClosedJaxpr) -> list[Key | None]:
 
 
 def has_uses(jaxpr: Jaxpr) -> bool:
-    """Return whether any equation of a program uses up a key."""
+    """Return whether any equation of a program consumes a key."""
     return not _USES.keys().isdisjoint(primitives(jaxpr))
 
 
@@ -142,7 +143,7 @@ class KeyFlow:
     def _value(self, atom: Any) -> Any:
         """Return the identity of an operand.
 
-        This is its number, or its variable together with a number that differs for each time the body is followed.
+        This is the number of a literal, or the variable together with a number that differs each time the body is followed.
         """
         if isinstance(atom, Literal):
             return ("number", np.asarray(atom.val).item()) if not np.ndim(atom.val) else id(atom)
@@ -175,14 +176,14 @@ class KeyFlow:
             return [self._selected(equation)]
         if (
             name == "unstack" and key is not None
-        ):  # Since JAX 0.12 it takes apart arrays of keys, or the words of a key.
+        ):  # JAX 0.12 and newer split arrays of keys, or the words of a key, with it.
             return [(key[0], (*key[1], ("element", number))) for number, _ in enumerate(equation.outvars)]
         follow = {"cond": self._branches, "scan": self._loop, "while": self._loop}.get(name, self._call)
         part = self._part(equation, key)
         return follow(equation) if part is None else [part]
 
     def _seeded(self, equation: Any) -> Key:
-        """Return the key of a seed; a library's own is another key than the user's of the same seed."""
+        """Return the key of a seed. A library's key from its own seed differs from the user's key from an equal seed."""
         frames = self._frames(equation)
         is_librarys = bool(frames) and is_library(frames[0].file)
         return self._uses.new() if is_librarys else (("seed", self._value(equation.invars[0])), ())
@@ -236,7 +237,7 @@ class KeyFlow:
         return ("number" if is_number else "indices", values)
 
     def _inside(self, equation: Any, uses: UsesInProgram, *, recomputes: bool) -> KeyFlow:
-        """Return what follows the keys through a body that an equation runs."""
+        """Return the `KeyFlow` for a body that an equation runs."""
         frames, vmaps, way = self._frames(equation), self._vmaps_at(equation), self._way_to(equation)
         return KeyFlow(uses, frames, recomputes=recomputes, vmaps=vmaps, way=way)
 
@@ -285,7 +286,7 @@ class KeyFlow:
                 found = apart.uses.pop(used)
                 if stays:
                     found = repeated(found, length, flow.around)
-                # Of a scanned input, each iteration has an element of its own.
+                # Each iteration has its own element of a scanned input.
                 element = () if stays or is_carried else (("element", mark),)
                 self._uses.add((outside[0], (*outside[1], *element, *used[1])), found)
         fixed = [key for key in inside[:constants] if key is not None]

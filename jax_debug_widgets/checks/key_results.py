@@ -1,7 +1,7 @@
 """Find the numbers that a program draws once and returns, also where it draws them inside a `vmap`.
 
-A library makes the parameters of a layer where the layer is called. If that is in a `vmap`, all lanes are meant to share
-them, and the program returns them once: `jax.jit(hk.transform(...).init)`.
+A library makes the parameters of a layer where the layer is called. If that is in a `vmap`, all lanes share the parameters on
+purpose, and the program returns them once: `jax.jit(hk.transform(...).init)`.
 """
 
 from __future__ import annotations

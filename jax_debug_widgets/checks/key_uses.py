@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
 
 Key = tuple[Any, tuple[Any, ...]]
-"""The identity of a key: where it comes from, and which part of that it is."""
+"""The identity of a key: its origin, and the path from the origin to the part that it is."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Use:
       iterations: how often a loop repeats it; empty for once.
       chosen: the branches of `cond` around it: the value that chooses, and the number of the branch.
       is_shared: whether the lanes of a `vmap` around it have this one key.
-      way: the whole way to it on Python's stack, with JAX's frames. Uses with one way are made by a loop of Python.
+      way: all calls on Python's stack that lead to it, JAX's included. Uses with equal calls come from a loop of Python.
     """
 
     what: str
@@ -95,7 +95,7 @@ def taken_key(value: Any, key: Key) -> Key:
 
 
 def is_any_element(part: tuple[Any, ...]) -> bool:
-    """Return whether a part stands for the element that each iteration of a loop has of its own."""
+    """Return whether a part stands for the element of an array of keys that each iteration of a loop gets."""
     return part[0] == "element" and not isinstance(part[1], int)
 
 
@@ -118,9 +118,14 @@ def base_of(key: Key) -> Key:
 
 
 def repeated(uses: list[Use], length: str, loop: tuple[Frame, ...]) -> list[Use]:
-    """Return the uses as repeated by a loop, given the frames of the loop.
+    """Return the uses, marked as repeated by a loop.
 
-    A loop that runs at most once repeats nothing. What a library repeats in a loop of its own is its own matter.
+    A loop that runs at most once repeats nothing. Uses inside a library, in a loop of its own, are not marked.
+
+    Args:
+      uses: the uses in the body.
+      length: the number of iterations, as text; `all` if it is not known.
+      loop: the frames of the loop.
     """
     if length in ("0", "1"):
         return uses

@@ -30,10 +30,10 @@ class KeyFacts:
     """The uses of keys in a program.
 
     Attributes:
-      consumed: (an input, and which part of it or the numbers folded into it) -> what the program does with that key:
+      consumed: (number of an input, and the part of it or the numbers folded into it) -> what the program does with that key:
         `draws`, `splits`.
       results: the numbers of the results that may be keys.
-      cloned: those results that are clones, or may derive from one.
+      cloned: the numbers of the results that are clones, or may derive from one.
     """
 
     consumed: Mapping[tuple[int, tuple[Hashable, ...]], str] = field(default_factory=dict)
@@ -71,7 +71,10 @@ def _may_be_clone(key: Key | None) -> bool:
 
 
 def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
-    """Return which input a key is, and which part of it or the numbers folded into it; None for other keys."""
+    """Return the number of the input that a key derives from, and the part of it or the numbers folded into it.
+
+    It is None for other keys.
+    """
     root, parts = key
     if root[0] == "input":
         return root[1], tuple(part for part in parts if not is_any_element(part))
@@ -82,29 +85,30 @@ def _origin(key: Key) -> tuple[int, tuple[Hashable, ...]] | None:
 
 
 def _found(uses: Mapping[Key, list[Use]]) -> Iterator[Reuse]:
-    told: set[Any] = set()
+    reported: set[Any] = set()
     shared: set[Any] = set()
     for key, own in uses.items():
         for use in own:
-            if use.iterations and use.frames and use.frames not in told:
-                told.add(use.frames)
+            if use.iterations and use.frames and use.frames not in reported:
+                reported.add(use.frames)
                 yield Reuse(use.frames[0], use.what, iterations=use.iterations)
         lanes = next((use for use in own if use.is_shared and use.what == "draws" and use.frames), None)
         if lanes is not None and not is_clone(key) and origin_of(key) not in shared:
-            shared.add(origin_of(key))  # What is split from the key is shared as well.
+            shared.add(origin_of(key))  # Keys that are split from this key are shared, too, and need no finding.
             yield Reuse(lanes.frames[0], lanes.what, is_shared=True)
         together = [use for other, found in uses.items() if overlap(key, other) for use in found]
         stacks = frozenset(use.frames for use in together if use.frames)
-        pair = None if stacks in told else next(_pairs(together), None)
+        pair = None if stacks in reported else next(_pairs(together), None)
         if pair is not None:
-            told.add(stacks)
+            reported.add(stacks)
             first, again = pair
             here, before = _parting(again.frames, first.frames)
-            if (here, before) not in told:  # What is split from the key is used again there as well.
-                told.add((here, before))
+            # Keys that are split from this key are used again at the same two lines.
+            if (here, before) not in reported:
+                reported.add((here, before))
                 yield Reuse(here, again.what, before, first.what)
-        elif (often := _in_python_loop(own)) is not None and often.frames not in told:
-            told.add(often.frames)
+        elif (often := _in_python_loop(own)) is not None and often.frames not in reported:
+            reported.add(often.frames)
             count = sum((use.way, use.chosen) == (often.way, often.chosen) for use in own)
             yield Reuse(_looping(often), often.what, iterations=str(count))
 
@@ -134,7 +138,7 @@ def _looping(use: Use) -> Frame:
 
 
 def _is_librarys_own(first: Use, again: Use) -> bool:
-    """Return whether one call of the user's makes a library use the key twice, as a Brownian path at two times."""
+    """Return whether one call of the user's makes a library use the key twice, such as a Brownian path at two times."""
     return are_within_library(first.frames, again.frames, [frame.file for frame in (*first.frames, *again.frames)])
 
 

@@ -1,7 +1,7 @@
 """Register the kinds of findings.
 
-A new kind needs a row here and a file of its own. A kind for an exception also needs texts in `words`, a check a row in
-`device`. `sections` names what JAX's documentation says about a kind, if anything.
+A new kind needs a row here and a file of its own. A kind for an exception also needs texts in `words`. A check also needs a
+row in `device`. `sections` has the section of JAX's documentation about a kind, if there is one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Kind(enum.Enum):
     """A kind of finding.
 
     Attributes:
-      word: the name of the kind: that of its check, if there is one.
+      word: the name of the kind; the name of its check, if it has one.
       row: its row in docs/behaviours.md.
       severity: 0 an error, 1 a wrong result, 2 lost precision, 3 lost time.
       option: the name of its check in `--check`; empty for explained exceptions.
@@ -81,11 +81,11 @@ _FORMER = {
     "key": "keys",
     "retrace": "retraces",
 }
-"""Earlier names of kinds of findings -> present names, which are those of the checks."""
+"""Earlier name of a kind of finding -> its present name, which is the name of the check."""
 
 
 _WITHOUT_CHECK = {"hoisted": 3}
-"""The severity of findings that have no check, if it is not that of a wrong result."""
+"""Kind of finding that is not in `Kind` -> its severity, if it is not 1 (a wrong result)."""
 
 
 def severity_of(finding: Finding) -> int:

@@ -43,7 +43,7 @@ def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Check
         if holder and frames:
             if origin.argument:
                 frames = (stored_at(frames[0], origin.argument, holder),)
-            elif origin.frames:  # A layer of a library may have made what the user's line stores.
+            elif origin.frames:  # A layer of a library may have made the value that the user's line stores.
                 own = next((frame for frame in frames if not is_library(frame.file)), frames[0])
                 frames = (value_stored_at(own, holder),)
             yield Checked("leaks", holder, frames, Leak(origin, holder))
@@ -64,7 +64,7 @@ def leak(seen: LineHits, name_file: NameFile) -> Finding:
 
 
 def is_kept_tracer(one: LineHits, seen: Iterable[LineHits], *, is_leak_explained: bool) -> bool:
-    """Return whether a side effect is that a tracer was stored, which another finding shows as a leak."""
+    """Return whether a side effect only stores a tracer, and another finding, or an explained exception, reports the leak."""
     if not getattr(one.checked.facts, "is_tracer", False):
         return False
     effect = re.split(r"[\[.]", one.checked.facts.name.partition("[")[0])[-1]
@@ -92,12 +92,12 @@ def trace_is_over(error: BaseException) -> bool:
 
 
 def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file: NameFile) -> str:
-    """Say which name holds the tracer that JAX has refused, and which line made it; empty if that is unknown.
+    """Say which name holds the tracer that JAX refused, and which line made it; empty if that is unknown.
 
     Args:
       error: the exception.
-      named: the arrays that the user's statement names, by their expressions.
-      name_file: gives the name by which people know a file, such as `In [3]`.
+      named: the arrays in the user's statement, each with its expression.
+      name_file: returns the name of a file for people, such as `In [3]`.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not is_users(frame.f_code.co_filename)]
     inside = frames[-1].f_locals.values() if frames else ()
@@ -116,7 +116,7 @@ def where_from(error: BaseException, named: Sequence[tuple[str, Any]], name_file
 
 
 def _named(origin: Origin) -> str:
-    """Name the function that was traced; an un-jitted transformation has words such as "a derivative"."""
+    """Return the name of the traced function in backticks, or words such as "a derivative" for an un-jitted transformation."""
     return origin.function if origin.function.startswith("a ") else f"`{origin.function}`"
 
 
@@ -126,7 +126,7 @@ _MADE = re.compile(
 
 
 def _made_in(error: BaseException, name_file: NameFile) -> str:
-    """Say where the tracer was made, as JAX's message has it, and which name holds what that line makes."""
+    """Say which line made the tracer, according to JAX's message, and which name holds a tracer that this line made."""
     found = _MADE.search(str(error))
     if found is None:
         return ""

@@ -60,7 +60,7 @@ def _holds_tracers(owner: Any) -> bool:
 
 
 def concretized(raised: Raised) -> Said:
-    """Handle an error that says that a value was needed: for a branch or loop, for a size, or by NumPy."""
+    """Explain an error about a value that was needed: for a branch or loop, for a size, or by Python."""
     statement, names = raised.statement, raised.names
     if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
         is_bound = any("=N" in line for line in by_size)
@@ -97,7 +97,7 @@ def concretized(raised: Raised) -> Said:
 
 
 def ambiguous(raised: Raised) -> Said | None:
-    """Handle an array of several elements that is a condition; None if it is not an array of JAX."""
+    """Explain a condition that is an array of several elements; None if it is not an array of JAX."""
     statement, names = raised.statement, raised.names
     tested = head(statement) if isinstance(statement, ast.If | ast.While) else raised.failing
     values = [value_of(node, names) for node in ast.walk(tested) if isinstance(node, ast.expr)]
@@ -128,7 +128,7 @@ def _only_raises(statement: ast.stmt) -> bool:
 
 
 def _is_formatted(raised: Raised) -> bool:
-    """Return whether the failing value is needed for a text: in an f-string, after `%`, or as an argument of `print`."""
+    """Return whether the failing value is needed for a text: in an f-string, after `%`, in `format` or in `print`."""
     around = [
         node for node in ast.walk(raised.statement) if raised.failing is not node and raised.failing in ast.walk(node)
     ]
@@ -142,7 +142,7 @@ def _is_formatted(raised: Raised) -> bool:
 
 
 def traced_argument(raised: Raised) -> str:
-    """Say why the failing value is traced: the argument that it comes from, through earlier assignments."""
+    """Name the argument that the failing value comes from, through earlier assignments; empty if there is none."""
     function = raised.place.function
     if function is None:
         return ""
@@ -165,7 +165,7 @@ def traced_argument(raised: Raised) -> str:
                     numbers += [node.id] if _is_number(raised.names[node.id]) else []
                 elif node.id in defined:
                     todo.append(defined[node.id])
-    # A size is an integer more often than not.
+    # Integers come first, because a size is usually an integer.
     numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
     return _said_of(numbers[0], raised.names[numbers[0]], function.name) if numbers else ""
 
@@ -188,5 +188,5 @@ def _said_of(name: str, tracer: Any, function: str) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a traced value is one number; a PRNG key is none."""
+    """Return whether a traced value is one number, and not an array or a PRNG key."""
     return value.ndim == 0 and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)

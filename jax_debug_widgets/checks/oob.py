@@ -1,4 +1,4 @@
-"""Make findings of indices that were out of bounds while a program ran (S6)."""
+"""Make findings about indices that were out of bounds while a program ran (S6)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ _EXACT = frozenset({"gather", "scatter", "scatter_add", "scatter_mul", "scatter_
 
 
 def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding of an index out of bounds; None if it is intended, or if the source has no index of the user."""
+    """Make the finding about an index out of bounds.
+
+    It is None if the call sets `mode`, or if the source shows no index of the user's.
+    """
     frame = seen.checked.frames[0]
     written = written_at(frame)
     if written is None or written.says_mode or not _is_users(written):
@@ -99,7 +102,7 @@ Told = tuple["LineHits", Finding | None]
 
 
 def with_the_same_index(told: Sequence[Told]) -> list[Told]:
-    """Fold the findings of one call whose index has the same value and shares a name: the first tells the others' lines."""
+    """Merge the findings of one call about one index: the same value and size, and a common name. The first lists all lines."""
     kept: list[Told] = []
     others: dict[int, dict[str, None]] = {}
     for seen, finding in told:
@@ -131,7 +134,7 @@ def _value_and_size(finding: Finding) -> tuple[str, ...]:
 
 
 def _names_of_index(finding: Finding) -> set[str]:
-    """Return the names in the expression of an index: all arguments of a function but the first."""
+    """Return the names in an index; for a function call, those in all arguments but the first."""
     written = written_in(finding.file, finding.span)
     match written.node if written is not None else None:
         case ast.Subscript(slice=index):
@@ -162,7 +165,10 @@ def _without_jit(seen: LineHits, facts: OutsideIndex, written: SourceExpression,
 
 
 def _index_of(facts: Indexing, column: int, words: list[int]) -> tuple[int, int, str]:
-    """Return an index as the user wrote it (if known), as it reaches the array, and why these differ, in words."""
+    """Return an index as the user wrote it (if known), the index that reaches the array, and in words why they differ.
+
+    The words are empty if the two are the same index.
+    """
     if not facts.written:
         return words[0], words[0], ""
     written, size = facts.written[column], facts.sizes[column]

@@ -1,4 +1,4 @@
-"""Tell which lines of a file are in a loop of Python: they run several times in one call of their function."""
+"""Find the lines of a file that are in a loop of Python, and so run several times in one call of their function."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def is_in_loop(file: str, line: int, column: int) -> bool:
     return any(_holds(one, here) and one > around for one in loops)
 
 
-def _holds(of: Range, here: tuple[int, int]) -> bool:
-    return of[0] <= here < of[1]
+def _holds(outer: Range, here: tuple[int, int]) -> bool:
+    return outer[0] <= here < outer[1]
 
 
 @functools.lru_cache(maxsize=16)

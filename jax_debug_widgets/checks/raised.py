@@ -13,7 +13,15 @@ from jax_debug_widgets.checks.statement import PlacedStatement
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception, with the innermost user frame that it passed through; `failing` is the node that was computed."""
+    """An exception, with the innermost frame of the user's that it passed through.
+
+    Attributes:
+      error: the exception.
+      place: the statement in that frame that raised it.
+      failing: the part of the statement that was being computed; the whole statement if that is not known.
+      names: the local and global variables of the frame.
+      name_file: returns the name of a file for people.
+    """
 
     error: BaseException
     place: PlacedStatement
@@ -34,7 +42,14 @@ class Raised:
 
 @dataclass(frozen=True)
 class Said:
-    """The parts that fill in the texts of a kind."""
+    """The parts that fill in the texts of a kind.
+
+    Attributes:
+      kind: the kind of the finding.
+      fix: the lines to write instead; None or empty if no rewrite is certain.
+      names: the text for `{names}` in the headline.
+      advice: the advice; empty for the advice of the kind.
+    """
 
     kind: Kind
     fix: list[str] | None = None

@@ -1,4 +1,4 @@
-"""Make the finding of a callback that JAX has refused, with the call rewritten where that is all that is missing."""
+"""Make the finding about a callback that JAX has refused. If only `vmap_method` is missing, it has the rewritten call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASONS = {
 
 
 def refused_callback(refused: RefusedCallback, name_file: NameFile) -> Finding:
-    """Make the finding."""
+    """Make the finding about a refused callback."""
     frame, words = refused.frame, WORDS[Kind.CALLBACK]
     where = f"{name_file(frame.file)}:{frame.line}" if frame.line else ""
     headline = words.headline.format(code=refused.call, names=_REASONS[refused.reason])

@@ -16,7 +16,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.watch import is_library
 
 FEWEST = 3
-"""The fewest traces of one function that make a finding. Two make one only if the second is for a wider type."""
+"""The fewest traces of one function that make a finding. Two traces make one only if the second is for a wider dtype."""
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3
@@ -48,9 +48,10 @@ class FunctionTraces:
     """The traces of one function.
 
     Attributes:
-      file, span: the line of its `def`, and the range of the argument there that has changed most often; for a function
-        of a library, the user's line that called it.
-      count: how often it was traced; `seconds`: how long that took in all, without compiling.
+      file: the file of its `def`; for a function of a library, the file of the user's line that called it first.
+      span: the range of the argument in the `def` that has changed most often; for a function of a library, that line.
+      count: how often it was traced.
+      seconds: how long all traces took, without compiling.
       headline: the fact, without the place.
       reasons: why it was traced again, a sentence each, the most frequent first.
     """
@@ -64,15 +65,15 @@ class FunctionTraces:
 
 
 def counted_as(trace: Trace) -> Hashable:
-    """Return a key that is equal for the traces that count as those of one function, see `retraced`."""
+    """Return a key that is equal for traces that count as traces of one function, see `retraced`."""
     return trace.file, trace.line, trace.code, trace.callers if is_library(trace.file) else ()
 
 
 def retraced(traces: Iterable[Trace], name_file: Callable[[str], str] = str) -> list[FunctionTraces]:
-    """Return the functions traced at least `FEWEST` times, or for a wider type, ordered by their first trace.
+    """Return the functions traced at least `FEWEST` times, or for a wider dtype, ordered by their first trace.
 
-    A lambda or inner function that is defined anew each time counts as one function: it is the same code. A function of
-    a library is counted for each way to it by itself: `equinox.error_if` is one function for all checks.
+    A lambda or inner function that is defined anew each time counts as one function, because it is the same code. A function
+    of a library is counted separately for each stack of callers: `equinox.error_if` is one function for all checks.
     """
     by_code: dict[Hashable, list[Trace]] = {}
     for trace in traces:
@@ -105,7 +106,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
         changes = _changes(trace, traces[:number])
         reasons.setdefault(",".join(one.what or one.advice for one in changes), []).append(changes)
     most = sorted(reasons.values(), key=len, reverse=True)[:_MOST_REASONS]
-    told = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
+    sentences = [f"{plural(len(each), 'time')}: {_sentence(each)}" for each in most]
     times = plural(len(traces), "time")
     headline = f"`{first.function}` was traced {times} ({seconds:.2g} s without compiling), called from {called}"
     if is_library(first.file):
@@ -113,7 +114,7 @@ def _retraced(traces: Sequence[Trace], name_file: Callable[[str], str]) -> Funct
         span = line, -1, line, -1
     else:
         file, span = first.file, span_of_argument(first.file, first.line, most[0][-1][0].path)
-    return FunctionTraces(file, span, len(traces), seconds, headline, tuple(told))
+    return FunctionTraces(file, span, len(traces), seconds, headline, tuple(sentences))
 
 
 def _own_line(trace: Trace) -> tuple[str, int]:
@@ -137,19 +138,19 @@ def why_again(trace: Trace, before: Sequence[Trace]) -> str:
         return ""
     changes = _changes(trace, before)
     more = f" and {len(changes) - _MOST_NAMES} more" if len(changes) > _MOST_NAMES else ""
-    told = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
-    return told + more or changes[0].advice
+    differences = "; ".join(f"{one.what} {one.difference}".strip() for one in changes[:_MOST_NAMES])
+    return differences + more or changes[0].advice
 
 
 def _sentence(each: Sequence[Sequence[TraceChange]]) -> str:
     """Describe traces with the same kind of change in one sentence: `x: float32[3] → float32[4] → float32[5]`."""
     newest = each[-1]
-    told = "; ".join(
+    differences = "; ".join(
         f"{one.what} {_in_a_row([changes[place].difference for changes in each])}".strip()
         for place, one in enumerate(newest[:_MOST_NAMES])
     )
     more = f" and {len(newest) - _MOST_NAMES} more" if len(newest) > _MOST_NAMES else ""
-    return f"{told}{more}. {newest[0].advice}" if told else newest[0].advice
+    return f"{differences}{more}. {newest[0].advice}" if differences else newest[0].advice
 
 
 def _in_a_row(differences: Sequence[str]) -> str:
@@ -205,7 +206,7 @@ def _passed(name: str, trace: Trace) -> str:
 
 
 def _static_changed(name: str, before: Trace, now: Trace) -> TraceChange | None:
-    """Return how a static argument differs; None if it does not, and for a structure."""
+    """Return how a static argument differs; None if it does not, and for the structure of a pytree."""
     known = before.statics.get(name), now.statics.get(name)
     if name.endswith(STRUCTURE) or (known[0] and known[1] and known[0].key == known[1].key):
         return None
@@ -255,7 +256,7 @@ def _value_changed(name: str, before: Static, now: Static) -> TraceChange:
 
 
 _FUNCTIONS = frozenset({"function", "method", "functools.partial", "partial", "PjitFunction"})
-"""The types of static arguments that a loop may make anew, with the same code."""
+"""The types of functions. A loop may make such a static argument anew each time, with the same code."""
 
 
 def _but_for_address(text: str) -> str:

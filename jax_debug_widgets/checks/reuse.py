@@ -9,13 +9,15 @@ from jax_debug_widgets._jax.origins.frames import Frame
 
 @dataclass(frozen=True)
 class Reuse:
-    """A key that is used twice, or in each iteration of a loop.
+    """A key that is used twice, in each iteration of a loop, or in each lane of a `vmap`.
 
     Attributes:
-      frame: the line of the second use; `before`: the line of the first use, None for a loop.
-      what, first: what the second and the first use do: `draws`, `splits`.
-      iterations: the number of iterations of the loop, as text.
-      is_shared: whether it is the key of all lanes of a `vmap`.
+      frame: the line of the use; for two uses, of the second one.
+      what: what it does: `draws`, `splits`.
+      before: the line of the first use; None for a loop or a `vmap`.
+      first: what the first use does; empty for a loop or a `vmap`.
+      iterations: the number of iterations of the loop, as text; empty without a loop.
+      is_shared: whether all lanes of a `vmap` use the key.
     """
 
     frame: Frame
@@ -36,7 +38,7 @@ class Reuse:
 
     @property
     def advice(self) -> str:
-        """The advice what to write instead."""
+        """What to write instead."""
         if self.is_shared:
             return (
                 "All lanes get the same numbers. Give each its own key: keys = jax.random.split(key, n), which vmap maps over; "

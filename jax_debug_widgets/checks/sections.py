@@ -40,7 +40,7 @@ _SECTIONS = {
     "truth": _CONTROL_FLOW,
     "x64": _DTYPES,
 }
-"""Kind of finding -> page and section, as JAX 0.12 names them in its own messages, where it does."""
+"""Kind of finding -> page and section. If JAX 0.12 names a section in its own message, it is that one."""
 
 
 def section_of(kind: str) -> str:

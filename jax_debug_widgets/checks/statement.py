@@ -14,7 +14,7 @@ class PlacedStatement:
     Attributes:
       statement: the innermost statement at the position; for a compound statement (`if`, `while`, `for`), the position
         is in its head.
-      function: the function around it.
+      function: the function around it; None at the level of the module.
       after: the statements that follow in the same block.
     """
 
@@ -29,10 +29,11 @@ def place_at(file: str, line: int, column: int = -1) -> PlacedStatement | None:
     Args:
       file: the file.
       line: the line, from 1.
-      column: the column in UTF-8 bytes from 0; -1 takes the last, innermost statement of the line.
+      column: the column in UTF-8 bytes from 0. With -1, or if no statement is there, it is the last, innermost statement of
+        the line.
 
     Returns:
-      None if the file cannot be read or parsed, or no statement is there.
+      None if the file cannot be read or parsed, or no statement is on the line.
     """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -78,7 +79,7 @@ def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def _heads(statement: ast.stmt) -> list[ast.expr | ast.stmt | ast.pattern]:
-    """Return the parts of a statement that run by themselves: for a compound statement its head."""
+    """Return the parts of a statement that are not in its blocks: for a compound statement its head."""
     if isinstance(statement, ast.If | ast.While):
         return [statement.test]
     if isinstance(statement, ast.For | ast.AsyncFor):

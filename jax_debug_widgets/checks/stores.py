@@ -19,7 +19,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def value_stored_at(made: Frame, holder: str) -> Frame:
-    """Return the statement that stores in `holder`, from the line on that made the value; that line if none is found."""
+    """Return the statement that stores in `holder`, from the line that made the value on; that line if there is none."""
     place = place_at(made.file, made.line, made.column)
     names = set(_IDENTIFIER.findall(holder))
     for statement in ast.walk(place.function) if place is not None and place.function is not None else ():
@@ -40,7 +40,7 @@ def stored_at(function: Frame, argument: str, holder: str) -> Frame:
     """Return the statement that stores `argument` in `holder`; if none is found, the `def` line, below any decorators.
 
     Args:
-      function: the first line of the traced function according to its code object: that of the first decorator.
+      function: the first line of the traced function according to its code object; the first decorator's, if it has one.
       argument: the argument, or a part of it.
       holder: the expression that holds the argument.
     """

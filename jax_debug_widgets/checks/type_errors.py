@@ -1,4 +1,4 @@
-"""Explain errors about types, which JAX's messages tell: carries of loops, branches, arguments of jitted functions."""
+"""Explain errors about types from JAX's messages: carries of loops, branches, arguments of jitted functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STRUCTURE = re.compile(
 
 
 def carry(raised: Raised) -> Said:
-    """Explain a loop whose body returns a carry of another type or structure than it was given."""
+    """Explain a loop whose body returns a carry of another type or structure than it receives."""
     changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
     structures = [
         f"{_carried(one[0])}{_structure(one[1] or one[4])} → {_structure(one[2] or one[5])}"
@@ -44,25 +44,25 @@ def carry(raised: Raised) -> Said:
 
 
 def _carried(name: str) -> str:
-    """Write the name of a carry; the carry of a `fori_loop` has no name of the user's."""
+    """Write the name of a carry; empty for the carry of a `fori_loop`, which has no name of the user's."""
     return f"`{name}` " if name and not name.startswith("loop_carry") else ""
 
 
 def _structure(words: str) -> str:
-    """Write a structure of JAX's messages shorter: `<class 'dict'> with 1 child` as `dict with 1 child`."""
+    """Shorten a structure in JAX's messages: `<class 'dict'> with 1 child` becomes `dict with 1 child`."""
     named = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", words)
     known = dict.fromkeys(("ShapedArray", "ArrayImpl", "*"), "an array") | {"NoneType": "None"}
     return known.get(named, named)
 
 
 def no_pair(raised: Raised) -> Said:
-    """Explain the body of a `scan` that returns no pair of carry and output."""
+    """Explain a body of a `scan` that does not return a pair of carry and output."""
     returned = raised.text.partition("got ")[2].rstrip(". ")
     return Said(Kind.CARRY, names=f"the body returns {returned}, and no pair", advice=PAIR)
 
 
 def _begins(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield name, shape and dtype for each scalar that a loop begins with and returns as an array."""
+    """Yield name, shape and dtype of each carry that begins as a scalar and that the body returns as an array."""
     for name, before, after in _CARRY.findall(text):
         known = re.fullmatch(r"([a-z]+\d+)\[([\d,]+)\]", after)
         if known and before.endswith("[]"):
@@ -85,7 +85,7 @@ def branches(raised: Raised) -> Said:
 
 
 def no_array(raised: Raised) -> Said | None:
-    """Explain an argument of a jitted function that is no array; None if the message does not tell its type."""
+    """Explain an argument of a jitted function that is not an array; None if the message does not name its type."""
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
     path = re.search(r"passed to the function at path ([^\s.]+)", raised.text)
     if kind is None:

@@ -9,7 +9,7 @@ from jax_debug_widgets.checks.kinds import Kind
 
 @dataclass(frozen=True)
 class FindingText:
-    """The texts of a kind; `headline` follows the place and a colon."""
+    """The texts of a kind of finding; `headline` comes after the place and a colon."""
 
     headline: str
     why: str
@@ -163,7 +163,7 @@ VARYING = (
 """The advice if the needed value belongs to a lane of a vmap or a step of a loop."""
 
 READ_ONLY = "NumPy shows the memory of a JAX array, which is read-only. np.array makes a copy; np.asarray does not."
-"""The advice where NumPy is to change the memory of a JAX array."""
+"""The advice where NumPy would change the memory of a JAX array."""
 
 FORMAT = 'Format it when the program runs: jax.debug.print("{x:.2f}", x=x).'
 """The advice where a traced value is formatted."""
@@ -181,10 +181,10 @@ STORED = (
     "The callback stores the number when the program runs; jax.effects_barrier() waits for it. Or return the array, and store "
     "it where the function is called."
 )
-"""The advice where a number is stored outside of a traced function."""
+"""The advice for a rewrite that stores a number by a callback."""
 
 RETURNED = "Return the array, and store it where the function is called."
-"""The advice where no callback can store it: it would hold tracers."""
+"""The advice if no callback can store the number, because it would hold tracers."""
 
 SLICE = (
     "A slice of a fixed size may begin anywhere: jax.lax.dynamic_slice_in_dim(x, start, size). "

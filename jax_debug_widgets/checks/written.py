@@ -30,7 +30,7 @@ class SourceExpression:
 
     @property
     def called(self) -> str:
-        """The name of the function that the expression calls, without the part before the dot; else empty."""
+        """The name of the function that the expression calls, without the part before the dot; empty if it is not a call."""
         if not isinstance(self.node, ast.Call):
             return ""
         function = self.node.func

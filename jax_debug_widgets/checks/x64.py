@@ -1,4 +1,4 @@
-"""Make findings of 64-bit numbers that JAX truncated to 32 bits (S12)."""
+"""Make findings about 64-bit numbers that JAX truncated to 32 bits (S12)."""
 
 from __future__ import annotations
 

@@ -31,12 +31,13 @@ class Rounding:
     Attributes:
       error: the root mean square of the difference, relative to that of the result; in loops the largest of all steps.
       growth: `error` divided by the error of the operands; exact operands count half a unit in the last place.
-      born: the largest growth in steps with operands within the tolerance: the loss of this equation itself;
-        `born_error` and `born_step`: the error in that step, and the step.
+      born: the largest growth in steps with operands within the tolerance: the loss of this equation itself.
+      born_error: the error in the step of `born`.
+      born_step: that step, for each loop around the equation.
       figures: the difference of each result, in the step with the largest error.
       first: the first step of each loop around it at which it is beyond the tolerance; None if it never is.
-      invented: an infinity or NaN where float64 has a number, in words; `follows`: whether another equation is the
-        cause.
+      invented: an infinity or NaN where float64 has a number, in words; empty if there is none.
+      follows: whether another equation is the cause of `invented`.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -54,7 +55,7 @@ class Rounding:
 
     @property
     def digits(self) -> float:
-        """How many decimal digits the equation loses."""
+        """The number of decimal digits that the equation loses."""
         return math.log10(max(self.born, 1.0))
 
     def __repr__(self) -> str:
@@ -111,9 +112,9 @@ class AgainstFloat64:
 
     @cached_property
     def by_line(self) -> Sequence[Rounding]:
-        """For each source line, the equation with the largest growth, in the order of the program.
+        """For each source line and role, the equation with the largest growth, in the order of the program.
 
-        Its `first` and `otherwise` are those of the whole line.
+        Its `first` and `otherwise` are those of the whole line. Equations with bodies, and without a line, stand alone.
         """
         lines: dict[Any, list[Rounding]] = {}
         for one in self.roundings:
@@ -146,9 +147,9 @@ class AgainstFloat64:
         if worst is self.broken:
             return f"`{self.text_of(worst)}` gives {worst.invented}{_at(worst.first)}"
         lost = plural(round(worst.digits), "digit") if worst.born_error < 1 else "all digits"
-        told = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
+        error = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
         follows = f"; from it {self._told(self.broken)}" if self.broken else ""
-        return f"`{self.text_of(worst)}` loses {lost}: {told}{_at(worst.born_step)}{follows}"
+        return f"`{self.text_of(worst)}` loses {lost}: {error}{_at(worst.born_step)}{follows}"
 
     def text_of(self, one: Rounding) -> str:
         """Return the source line of an equation; the equation as text if the source is unknown."""

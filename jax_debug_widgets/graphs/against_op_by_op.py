@@ -23,6 +23,7 @@ class Observed:
     """An equation with a value that was a result of the compiled program, and its difference from running op by op.
 
     Attributes:
+      figures: the difference of each result.
       step: the first step of each loop around it at which it differs; empty outside of loops, and if it never differs.
     """
 
@@ -45,11 +46,12 @@ class AgainstOpByOp:
       cause: `operation`: an equation is compiled to something else, see `first`; `fusion`: equations that are compiled
         together give other numbers, see `pins`; `unknown`: the cause was not found; empty if all is equal.
       first: the first equation that differs although its operands are equal, in a program that returns all its values.
-      pins: the fewest equations that must be computed apart to give the numbers of op by op.
-      passes: XLA's passes and options that decide the result: without the pass, or with the option set, the numbers are
-        those of op by op (`as op by op`) or others (`other numbers`).
+      pins: the fewest equations that must be computed apart, so that the numbers are those of op by op.
+      passes: XLA's passes and options that decide the result, each with its effect. Without the pass, or with the option set,
+        the numbers are those of op by op (`as op by op`) or others (`other numbers`).
       observed: all equations with values that were results of the compiled program at some point.
-      notes: what could not be determined, in words. `compiles`: how many programs were compiled for the answer.
+      notes: what could not be determined, in words.
+      compiles: the number of programs that were compiled for the answer.
     """
 
     program: Program
@@ -65,7 +67,7 @@ class AgainstOpByOp:
 
     @property
     def equal(self) -> bool:
-        """Whether all outputs are equal to the bit."""
+        """Whether all outputs are equal bit by bit."""
         return all(one.verdict == "equal" for _, one in self.outputs)
 
     @property
@@ -99,7 +101,7 @@ class AgainstOpByOp:
 
     @property
     def is_contracted(self) -> bool:
-        """Whether each pin is a product that a sum uses, and no algebraic simplification decides: then XLA uses FMA."""
+        """Whether XLA uses FMA: each pin is a product that a sum uses, and no algebraic simplification decides."""
         flat = flat_of(self.program.body, [("input", at) for at in range(len(self.program.body.inputs))])
         numbers = {(one.equation.path, one.equation.number): one.number for one in flat.nodes}
         sums = [one for one in flat.nodes if one.equation.primitive in ("add", "sub", "add_any")]

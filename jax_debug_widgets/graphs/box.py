@@ -17,12 +17,15 @@ class Box:
     """Equations that belong together.
 
     Attributes:
-      gives: dtype and shape of its result, for an equation with bodies.
-      number: its number among all boxes of the program, by which a front end names it.
-      title: its name for the user; `what`: the operation, such as `scan × 5`, `block × 4`; may be empty.
+      kind: what the equations have in common.
+      title: its name for the user.
+      what: the operation, such as `scan × 5`, `block × 4`; may be empty.
       source: its source line.
       equations: the numbers of the equations in it that have no bodies.
       children: the boxes inside it, in the order of the program.
+      gives: dtype and shape of its result, for an equation with bodies.
+      number: its number among all boxes of the program, by which a front end names it.
+      parent: the box around it; None for the box of the program.
     """
 
     kind: Kind

@@ -49,7 +49,8 @@ class Boxes:
     """All boxes of a program.
 
     Attributes:
-      root: the box of the whole program; `all`: every box by its number.
+      root: the box of the whole program.
+      all: every box, by its number.
       of_equation: the innermost box of each equation without bodies.
     """
 
@@ -73,7 +74,7 @@ class Boxes:
     def _put(self, node: _Node, equation: Equation, skip: int) -> None:
         """Add an equation to the node of its frames, and the equations of its bodies to its own node.
 
-        The `skip` outermost frames are those of the bodies around it.
+        The `skip` outermost frames belong to the equations around it.
         """
         number = next(self._numbers)
         frames = [one for one in (*reversed(equation.callers), equation.source) if one is not None]
@@ -97,7 +98,7 @@ class Boxes:
     def _program(self, node: _Node, name: str) -> Box:
         """Make the box of the whole program.
 
-        If the program is one equation or one loop, the box of that is inside it.
+        If the program is one equation or one loop, the box of the equation or loop is inside it.
         """
         box = self._box(node) if node.inside else Box("program", name)
         if box.equations and (not box.children or self._only_loop_of(node)):
@@ -106,7 +107,7 @@ class Boxes:
         return box
 
     def _only_loop_of(self, node: _Node) -> str:
-        """Return text such as `scan × 4` if a node consists of one equation with bodies that is no call; else empty."""
+        """Return text such as `scan × 4` if a node has only one equation with bodies, which is not a call; else empty."""
         while len(node.inside) == 1:
             (node,) = node.inside.values()
             if node.kind == "body" and node.number >= 0 and self._equations[node.number].primitive not in CALLS:
@@ -141,12 +142,12 @@ class Boxes:
             what = (only.what or self._only_loop_of(node)) if only.children else ""
             return Box("function", runs, what, node.source, only.equations, only.children)
         inner = _joined(only.title, only.what) if only.kind == "function" else only.what
-        told = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
-        title = self._names_in(node) or (only.title if node.kind != "body" else told) or only.title
+        detail = _joined(runs, inner if only.kind == "function" and only.title != runs else "") or inner
+        title = self._names_in(node) or (only.title if node.kind != "body" else detail) or only.title
         kind = "function" if only.kind == "function" else node.kind if only.children else "equation"
-        told = told.removeprefix(title).strip() if f"{told} ".startswith(f"{title} ") else told
+        detail = detail.removeprefix(title).strip() if f"{detail} ".startswith(f"{title} ") else detail
         gives = self._gives(node) or (only.gives if node.kind == "line" else "")
-        return Box(kind, title, told, node.source, only.equations, only.children, gives)
+        return Box(kind, title, detail, node.source, only.equations, only.children, gives)
 
     def _gives(self, node: _Node) -> str:
         """Return the type of the first named result of an equation with bodies, or of its first result."""
@@ -216,8 +217,8 @@ def _short(names: Sequence[str]) -> list[str]:
     """Return each name once; several leaves of one tree become the name of the tree."""
     plain = [name.partition("#")[0] for name in names]
     roots = Counter(name.partition("[")[0] for name in dict.fromkeys(plain))
-    told = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]
-    return list(dict.fromkeys(told))
+    shortened = [root if roots[root := name.partition("[")[0]] > 1 and root else name for name in plain]
+    return list(dict.fromkeys(shortened))
 
 
 def _unless_named(equation: Equation) -> str:

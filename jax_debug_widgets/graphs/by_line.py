@@ -1,4 +1,4 @@
-"""Link the instructions of an executable with equations by source line, where it has no names of equations."""
+"""Link the instructions of an executable with equations by source line, if the instructions have no names of equations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ByLine:
         Args:
           program: the program with the equations.
           executable: the executable with the instructions.
-          roots: how many parts of an instruction's name stand for the whole program: `jit(f)`.
+          roots: the number of parts of an instruction's name that stand for the whole program, such as `jit(f)`.
         """
         self._executable, self._roots = executable, roots
         groups: dict[tuple[FileLine, Scope], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Find why each trace of a function may give a different program: the order of a set, random numbers, the time."""
+"""Find why each trace of a function may make another program: the order of a set, random numbers, the time."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _KEEPS_ORDER = frozenset({"list", "tuple", "enumerate", "zip", "map", "filter", 
 """The built-in functions that process their argument in its order."""
 
 _METHODS_THAT_KEEP_ORDER = frozenset({"fromkeys", "join", "extend", "from_iterable", "reduce", "chain"})
-"""The methods and functions of modules that do."""
+"""The methods, and functions of modules, that process their argument in its order."""
 
 _GIVES_SET = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
-"""The methods of a set that give another one."""
+"""The methods of a set that return another set."""
 
 _LOSES_ORDER = frozenset({"sorted", "set", "frozenset", "len", "max", "min", "any", "all"})
 """The built-in functions with results that do not depend on the order."""
@@ -129,8 +129,8 @@ class _Finder:
                 return True
             case ast.Name(id=name):
                 return name in self._sets or (name not in self._assigned and _is_large(self._namespace.get(name)))
-            case ast.Call(func=ast.Attribute(value=of, attr=name)) if name in _GIVES_SET:
-                return self._is_set(of)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _GIVES_SET:
+                return self._is_set(owner)
             case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor(), right=right):
                 return self._is_set(left) or self._is_set(right) or _is_of_keys(left)
         return False
@@ -139,7 +139,7 @@ class _Finder:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
             yield Cause(node.lineno, _BUILTIN[node.func.id])
         match node:
-            case ast.Call(func=ast.Attribute(value=of, attr="pop"), args=[]) if self._is_set(of):
+            case ast.Call(func=ast.Attribute(value=owner, attr="pop"), args=[]) if self._is_set(owner):
                 yield Cause(node.lineno, f"takes any element of a set, `{ast.unparse(node)}`: which one {_DEPENDS}")
             case _:
                 pass
@@ -161,18 +161,18 @@ class _Finder:
             node = node.value
         if not isinstance(node, ast.Name):
             return ""
-        meant = self._namespace.get(node.id)
-        module = getattr(meant, "__module__", None) or ""
-        root = getattr(meant, "__name__", "") if hasattr(meant, "__path__") or hasattr(meant, "__spec__") else ""
+        value = self._namespace.get(node.id)
+        module = getattr(value, "__module__", None) or ""
+        root = getattr(value, "__name__", "") if hasattr(value, "__path__") or hasattr(value, "__spec__") else ""
         if not root:
             root = (
-                f"{module}.{getattr(meant, '__name__', node.id)}" if meant is not None and callable(meant) else node.id
+                f"{module}.{getattr(value, '__name__', node.id)}" if value is not None and callable(value) else node.id
             )
         return ".".join([root, *reversed(parts)])
 
 
 def _assigned_in(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the variables that a statement or an expression assigns, with what they become."""
+    """Yield the variables that a statement or an expression assigns, each with the expression for its value."""
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))

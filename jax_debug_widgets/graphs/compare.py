@@ -23,15 +23,17 @@ class Comparison:
     """The comparison of two functions on the same arguments.
 
     Attributes:
+      names: the names of both functions.
       outputs: each output by its name, with how far the two are apart.
       pairs: the equations that correspond, in the order of the second program.
-      only: how many equations of each program have no counterpart.
+      only: the number of equations without a counterpart, in each program.
       first: the first pair that differs, among those on which a differing output depends. A difference that vanishes
         again does not count.
-      alone: for each program, the first equation on which this pair depends (if no pair differs: a differing output)
-        that has no counterpart, or one of another shape; None if there is none.
-      around: the loops and branches around these, outermost first; `steps`: the first differing step of each loop.
-      structure: why the outputs cannot be compared one by one, in words.
+      alone: for each program, the first equation without a counterpart of the same shape, among those on which `first`
+        depends (if no pair differs: on which a differing output depends); None if there is none.
+      around: the loops and branches around these, outermost first.
+      steps: the first differing step of each loop among them.
+      structure: why the outputs cannot be compared one by one, in words; empty if they can.
       arguments: the arguments that are not the same, by name, with how they differ.
     """
 
@@ -48,7 +50,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether all outputs are equal to the bit."""
+        """Whether all outputs are equal bit by bit."""
         return not self.structure and all(one.verdict == "equal" for _, one in self.outputs)
 
     @property
@@ -71,8 +73,8 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            told = map(str, other_operation(self.first.before, self.first.after))
-            lines.append(PageRow(("", "", "; ".join([str(worst), *told]), "")))
+            texts = map(str, other_operation(self.first.before, self.first.after))
+            lines.append(PageRow(("", "", "; ".join([str(worst), *texts]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
@@ -95,7 +97,7 @@ class Comparison:
         )
 
     def _where(self) -> str:
-        """Tell the lines of the first difference."""
+        """Return the lines of the first difference, in words; empty if there is none."""
         pair = (self.first.before, self.first.after) if self.first else (None, None)
         sides = (alone or one for alone, one in zip(self.alone, pair, strict=True))
         lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
@@ -104,11 +106,11 @@ class Comparison:
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""
         steps = iter(self.steps)
-        told = [
+        lines = [
             f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
             for one in self.around
         ]
-        return f"{', '.join(told)}: the first that differs", str(self.around[-1].after.source or "")
+        return f"{', '.join(lines)}: the first that differs", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each pair of equations, in the order of the second program.
@@ -176,7 +178,7 @@ def _told(paths: Sequence[str]) -> str:
 
 
 def _other_arguments(before: ExecutedProgram, after: ExecutedProgram) -> Iterator[tuple[str, str]]:
-    """Yield the arguments that are not equal to the bit, and how they differ; nothing if `before` has no inputs."""
+    """Yield the arguments that are not equal bit by bit, and how they differ; nothing if `before` has no inputs."""
     own, its = (ran.program.body.inputs for ran in (before, after))
     if len(before.inputs) != len(own):  # A file of an earlier version has no inputs.
         return

@@ -1,4 +1,4 @@
-"""Tell which inputs and operands of two programs correspond."""
+"""Find the inputs and operands of two programs that correspond."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Around:
 
     @cached_property
     def keys(self) -> tuple[list[Edge], list[Edge]]:
-        """A key for each operand of both; operands that correspond have one key, whatever their order."""
+        """A key for each operand of both operations. Operands that correspond have equal keys."""
         own = [self.pairing.computed(0, edge) for edge in self.before.operands]
         return own, [self.pairing.computed(1, edge) for edge in self.after.operands]
 
@@ -71,8 +71,8 @@ def computes_the_same(before: Program, after: Program) -> bool:
 def _input_keys(before: Body, after: Body, around: Around | None) -> Iterator[list[Edge]]:
     """Yield the keys of each body's inputs.
 
-    Inputs that an operand always is correspond as the operands do. Of the others, those with the same name correspond,
-    then those in the same place.
+    Inputs that always equal an operand correspond if the operands do. Other inputs correspond by a name that is unique in
+    both bodies, else by their order.
     """
     changing = [_changing(body) for body in (before, after)]
     shared = {name for name in changing[0] if changing[0].count(name) == changing[1].count(name) == 1}
@@ -92,6 +92,6 @@ def _operands_of(around: Around | None) -> tuple[Sequence[Edge], Sequence[Edge]]
 
 
 def _changing(body: Body) -> list[str]:
-    """The names of the inputs that no operand always is."""
+    """Return the names of the inputs that change from run to run of the body."""
     given = body.given or [None] * len(body.inputs)
     return [one.text for one, at in zip(body.inputs, given, strict=True) if at is None]

@@ -27,9 +27,10 @@ _MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
 
 @dataclass(frozen=True, eq=False)
 class EquationChange:
-    """One equation of one program, or a pair of both.
+    """A change of one equation: an equation of one program, or a pair of equations.
 
     Attributes:
+      kind: `same`, `changed`, `added`, `removed`, or `moved` (in another order).
       before, after: the equations; None if the program has none here.
       differences: what differs between the two.
       inside: the differences in each body, if both have bodies.
@@ -122,11 +123,11 @@ class Diff(Sequence[EquationChange]):
         return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
 
     def _about(self, kind: Kind) -> str:
-        """Tell which pass the equations of a kind are of, or what is changed inside of them."""
+        """Return the passes of added or removed equations, or the changes inside changed ones, in words; may be empty."""
         if kind == "changed":
             inside = Counter(one.kind for one in _innermost(self))
-            told = ", ".join(f"{inside[one]} {_WORDS[one]}" for one in _WORDS if inside[one])
-            return f" (inside: {told})" if told else ""
+            counts = ", ".join(f"{inside[one]} {_WORDS[one]}" for one in _WORDS if inside[one])
+            return f" (inside: {counts})" if counts else ""
         if kind not in ("added", "removed"):
             return ""
         equations = (one.after or one.before for one in self.of_kind(kind))
@@ -165,7 +166,7 @@ class Diff(Sequence[EquationChange]):
             moved = [_WORDS["moved"]] if one.kind == "moved" and not one.what else []
             what = "; ".join([*one.what, *moved, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
-            yield PageRow((text_of(told) if told else "", what, *sources), indent, one.kind)
+            yield PageRow((text_of(equation) if equation else "", what, *sources), indent, one.kind)
             for inner in one.inside:
                 if not inner.is_in_order:
                     yield from inner.lines(indent + 1)
@@ -280,15 +281,15 @@ def _change(
 ) -> EquationChange:
     left, right = before.nodes[one], after.nodes[other]
     inside: tuple[Diff, ...] = ()
-    told = (*differences(left, right), *other_operands(left, right, pairing))
+    what = (*differences(left, right), *other_operands(left, right, pairing))
     around = Around(left, right, pairing)
     if not around.runs_the_same and len(left.equation.bodies) == len(right.equation.bodies):
         bodies = zip(left.equation.bodies, right.equation.bodies, strict=True)
         inside = tuple(_diff_of(own, its, (own.key, its.key), dead=dead, around=around) for own, its in bodies)
-    kind: Kind = "changed" if told or not all(inner.is_same for inner in inside) else "same"
+    kind: Kind = "changed" if what or not all(inner.is_same for inner in inside) else "same"
     if kind == "same" and not all(inner.is_in_order for inner in inside):
         kind = "moved"
-    return EquationChange(kind, left.equation, right.equation, told, inside)
+    return EquationChange(kind, left.equation, right.equation, what, inside)
 
 
 def _folded(count: int, indent: int) -> Iterator[PageRow]:

@@ -12,7 +12,12 @@ from jax_debug_widgets.graphs.program import Equation, Operand
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two paired equations: both sides, and a word before them that may be empty."""
+    """What differs between two paired equations.
+
+    Attributes:
+      before, after: both sides, as text.
+      about: a word for what differs, such as the name of a parameter; may be empty.
+    """
 
     before: str
     after: str
@@ -27,7 +32,7 @@ class Difference:
 
 
 def differences(one: FlatOperation, other: FlatOperation) -> Iterator[Difference]:
-    """Yield the differences between two operations apart from their operands."""
+    """Yield the differences between two operations, except those of their operands."""
     before, after = one.equation, other.equation
     if one.itself != other.itself:
         yield from other_operation(before, after)
@@ -51,7 +56,7 @@ def other_operation(before: Equation, after: Equation) -> Iterator[Difference]:
 def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -> Iterator[Difference]:
     """Yield the operands that do not correspond, such as `2.0 → 3.0` for numbers.
 
-    Those that a body reads are left out: the difference is where it uses them.
+    If the bodies are compared, the operands that they read are left out: the body that uses them shows the difference.
     """
     if one.down == other.down:
         return
@@ -64,7 +69,7 @@ def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -
     pairs = [[pair for pair in zip(before, order, strict=True) if not _corresponds(pair, pairing)] for order in orders]
     for (left, own), (right, its) in min(pairs, key=len):
         texts = _text(left, own), _text(right, its)
-        if texts[0] == texts[1]:  # A name that is assigned again, or two arrays.
+        if texts[0] == texts[1]:  # Two values have one name, or both are arrays.
             makers = pairing.maker(0, left), pairing.maker(1, right)
             if makers[0] == makers[1]:
                 makers = pairing.maker(0, left, at_line=True), pairing.maker(1, right, at_line=True)
@@ -73,21 +78,21 @@ def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -
 
 
 def _operands(one: FlatOperation, *, inside: bool) -> list[tuple[Edge, Operand]]:
-    """The operands of an operation; without those that its bodies read, if it is looked `inside`."""
+    """Return the operands of an operation; with `inside`, without the operands that its bodies read."""
     read = {at for body in one.equation.bodies for at in body.given} if inside else set[int | None]()
     pairs = zip(one.operands, one.equation.operands, strict=True)
     return [pair for place, pair in enumerate(pairs) if place not in read]
 
 
 def _corresponds(pair: tuple[tuple[Edge, Operand], tuple[Edge, Operand]], pairing: Pairing) -> bool:
-    """Whether two operands are the same; the dtype of a number is that of its operation."""
+    """Whether two operands are the same. Equal numbers of different dtypes are, because operations choose their dtype."""
     (left, own), (right, its) = pair
     is_number = own.kind == its.kind == "number" and own.type != its.type
     return is_same_edge(left, right, pairing) or (is_number and own.text == its.text)
 
 
 def _text(edge: Edge, operand: Operand) -> str:
-    """A number as it is in the source, though a cast of it is between."""
+    """Return an operand as text; a number that was cast is written as in the source."""
     return edge[2] if edge[0] == "constant" else operand.text
 
 

@@ -25,8 +25,10 @@ class Turn:
     """One run of a body: a step of a loop, or the branch that was taken.
 
     Attributes:
-      body: the key of the body; `number`: the step, from 0; None for a branch.
-      outputs: the results of the body; `values`: the path and number of an equation -> its results.
+      body: the key of the body.
+      number: the step, from 0; None for a branch.
+      outputs: the results of the body.
+      values: the path and number of an equation -> its results.
       inside: returns the turns of a loop or branch in this body, which run when they are requested.
     """
 
@@ -46,7 +48,9 @@ class ExecutedProgram:
     """A program with the values of one run.
 
     Attributes:
-      paths: the names of its outputs, such as `['w']`; `outputs`: their values.
+      program: the program.
+      paths: the names of its outputs, such as `['w']`.
+      outputs: the values of its outputs.
       values: the path and number of an equation -> its results.
       inputs: its inputs, PRNG keys as their numbers; empty if unknown.
       inside: see `Turn`; a saved run has no turns.

@@ -1,4 +1,4 @@
-"""Measure how far two arrays are apart: equal to the bit, within the tolerance of their dtype, or not."""
+"""Measure how far two arrays are apart: equal bit by bit, within the tolerance of their dtype, or not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""The distance from 1 to the next larger number of each dtype; for complex dtypes that of their parts."""
+"""Dtype -> the distance from 1 to the next larger number. Complex dtypes have the distance of their parts."""
 
 TIMES = 16
-"""The default tolerance, in these distances."""
+"""The default tolerance, as a multiple of these distances."""
 
 Verdict = Literal["equal", "close", "differs"]
 
@@ -21,9 +21,10 @@ class Figure:
     """How far two arrays are apart.
 
     Attributes:
-      verdict: `equal`: to the bit, with all NaNs equal; `close`: within the tolerance; `differs`.
-      apart: the largest difference; `relative`: the largest relative one; `ulp`: the largest in units in the last
-        place.
+      verdict: `equal`: bit by bit, with all NaNs equal; `close`: within the tolerance; `differs`: beyond it.
+      apart: the largest difference.
+      relative: the largest difference relative to the larger of the two numbers.
+      ulp: the largest difference in units in the last place.
       where: the index of the largest difference.
       nans: the number of NaNs in each.
       types: differing dtypes and shapes, in words; empty if they are the same.
@@ -122,7 +123,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def _ulp(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the largest distance, counted in floats; infinite if only one of both is NaN, 0 for whole numbers."""
+    """Return the largest distance, counted in floats; infinite if only one of the two is NaN, 0 for whole numbers."""
     if one.dtype.kind not in "fVc":
         return 0.0
     nans = [np.isnan(_wide(array)) for array in (one, other)]
@@ -131,7 +132,7 @@ def _ulp(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return how many floats lie between the floats with these bits (a sign and a magnitude)."""
+    """Return the number of steps to the next float from one number to the other; each is given by its bits."""
     sign = 1 << (8 * one.dtype.itemsize - 1)
     below_zero = [bits >= sign for bits in (one, other)]
     sizes = [(bits & (sign - 1)).astype(np.int64) for bits in (one, other)]

@@ -1,6 +1,6 @@
 """Inline the calls of a body, and hash what each operation computes.
 
-A flat operation knows which operands it takes, whichever function calls it.
+The operands of an inlined operation are values of the body, and not arguments of the function that the operation was in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Edge = tuple[Any, ...]
 _COMMUTATIVE = frozenset({"add", "add_any", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 
 _ALSO = {"add_any": "add", "empty2": "empty"}
-"""What JAX calls an operation in derivatives -> what it calls it elsewhere."""
+"""JAX's name of an operation in derivatives -> its name elsewhere."""
 
 CHECKPOINTS = frozenset({"checkpoint", "remat2"})
 """What JAX calls `jax.checkpoint`."""
@@ -32,6 +32,9 @@ class FlatOperation:
     """An operation of a flat body.
 
     Attributes:
+      number: its position in the flat body.
+      equation: the equation that it was.
+      operands: the origins of its operands.
       name: the name of its result in the source; empty if it has none.
       rules: the functions with custom derivative rules around it.
       checkpoints: the calls of `jax.checkpoint` around it that are inlined, the outermost first.
@@ -53,10 +56,10 @@ class FlatOperation:
 
     @cached_property
     def itself(self) -> str:
-        """What it does, apart from its bodies and operands, as text that is equal for equal operations."""
+        """The operation without its bodies and operands, as text that is equal for equal operations."""
         equation = self.equation
         primitive = _ALSO.get(equation.primitive, equation.primitive)
-        params = {} if primitive == "empty" else equation.params  # The type says it all.
+        params = {} if primitive == "empty" else equation.params  # Its type describes it completely.
         return f"{primitive!r}, {sorted(params.items())!r}, {[str(one) for one in equation.types]!r}"
 
     @property
@@ -156,12 +159,14 @@ def _gives_what_it_takes(equation: Equation) -> bool:
     """
     if equation.primitive == "reshard":
         return not equation.params.get("dst_sharding")
-    if equation.primitive == "psum":  # Over no axis, in the derivative of one over an axis that `vmap` has mapped.
+    if (
+        equation.primitive == "psum"
+    ):  # Without axes it comes from the derivative of a `psum` over an axis that `vmap` maps.
         return not equation.params.get("axes")
     if equation.primitive not in ("convert_element_type", "broadcast_in_dim") or equation.params.get("sharding"):
         return False
     (made,), (taken,) = equation.types, equation.operands
-    return (made.dtype, made.shape) == (taken.type.dtype, taken.type.shape)  # A number in the program has no bytes.
+    return (made.dtype, made.shape) == (taken.type.dtype, taken.type.shape)  # `nbytes` of a number is not known.
 
 
 def is_inlined(equation: Equation, calls: frozenset[str] = CALLS) -> bool:
@@ -179,7 +184,10 @@ def _hash_of_text(text: str) -> str:
 
 
 def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> list[str]:
-    """Set the `down` of each node; return the hash of each result, and of each effect."""
+    """Set the `down` and `order` of each node; return the hash of each result, and of each effect.
+
+    `known` has the hashes of inputs. Other inputs, and constants, are hashed by their edges.
+    """
     known = dict(known or {})
     for node in flat.nodes:
         node.down, node.order = _hash_of_node(node, [_hash_of(edge, flat, known) for edge in node.operands])
@@ -188,7 +196,7 @@ def hash_down(flat: FlatProgram, known: Mapping[Edge, str] | None = None) -> lis
 
 
 def hash_up(flat: FlatProgram) -> None:
-    """Set the `label` and `up` of each node."""
+    """Set the `label`, `order` and `up` of each node."""
     users: dict[int, list[str]] = {}
     for at, edge in enumerate(flat.results):
         if edge[0] == "result":

@@ -18,7 +18,12 @@ _LOOPS = ("scan", "while")
 
 @dataclass(frozen=True)
 class Way:
-    """The equations on a path, and a sentence about it."""
+    """The equations on a path.
+
+    Attributes:
+      equations: their numbers.
+      told: a sentence about the path; may be empty.
+    """
 
     equations: frozenset[int]
     told: str
@@ -28,9 +33,11 @@ class Flow:
     """The flow of values between the equations of a program that have no bodies.
 
     Attributes:
-      takes: for each equation, the numbers of the equations with results that it uses; `gives`: the reverse. Both leave
-        out what a loop passes to its next iteration: `again` maps the equations at the end of an iteration to those
-        that use their results in the next one.
+      equations: all equations of the program.
+      takes: for each equation, the numbers of the equations with results that it uses. The values that a loop passes to its
+        next iteration are left out.
+      gives: the reverse of `takes`.
+      again: an equation at the end of an iteration -> the equations that use its result in the next iteration.
       results: for each result of the program, the equations that it may come from.
     """
 
@@ -39,7 +46,7 @@ class Flow:
         self.takes: list[set[int]] = [set() for _ in self.equations]
         self.again: dict[int, set[int]] = {}
         self._given: dict[int, list[Operand]] = {}
-        """Equation -> those operands that no equation computes: arguments and arrays."""
+        """Equation -> its operands that no equation computes: arguments and arrays."""
         self._next = 0
         self.results = self._read(program.body, [frozenset()] * len(program.body.inputs))
         self.gives: list[set[int]] = [set() for _ in self.equations]
@@ -50,10 +57,10 @@ class Flow:
     def _read(self, body: Body, inputs: Sequence[Made], carried: Sequence[Made] = ()) -> list[Made]:
         made: list[list[Made]] = []
 
-        def read(one: Operand, of: Sequence[Made]) -> Made:
+        def read(one: Operand, given: Sequence[Made]) -> Made:
             if one.kind == "result":
                 return made[one.number][one.position]
-            return of[one.number] if one.kind == "input" and one.number < len(of) else frozenset()
+            return given[one.number] if one.kind == "input" and one.number < len(given) else frozenset()
 
         for equation in body.equations:
             number, self._next = self._next, self._next + 1
@@ -117,9 +124,13 @@ class Flow:
         reached = [number for number, made in enumerate(self.results) if made & after]
         ends = frozenset[int]().union(*(self.results[one] & after for one in reached)) if reached else frozenset[int]()
         way = after & self.before(ends) | frozenset(start)
-        told = [names[one] if one < len(names) and names[one] else f"result {one}" for one in reached]
-        many = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
-        end = f"reaches {', '.join(told[:_MOST])}{many}: {len(told)} of {len(self.results)} results" if told else ""
+        results = [names[one] if one < len(names) and names[one] else f"result {one}" for one in reached]
+        many = f" and {len(results) - _MOST} more" if len(results) > _MOST else ""
+        end = (
+            f"reaches {', '.join(results[:_MOST])}{many}: {len(results)} of {len(self.results)} results"
+            if results
+            else ""
+        )
         return Way(way, end or "reaches no result of the program")
 
     def from_inputs(self, start: Iterable[int]) -> Way:
@@ -141,9 +152,9 @@ class Flow:
             return any(kind.dtype == dtype for kind in self.equations[one].types)
 
         found = self._reached([number], lambda one: [other for other in self.takes[one] if has(other)])
-        told = list(dict.fromkeys(why for one in sorted(found) for why in self._begins(one, dtype, has)))
-        many = f"; and {len(told) - _MOST} more" if len(told) > _MOST else ""
-        return Way(found, f"{dtype} since {'; '.join(told[:_MOST])}{many}")
+        reasons = list(dict.fromkeys(why for one in sorted(found) for why in self._begins(one, dtype, has)))
+        many = f"; and {len(reasons) - _MOST} more" if len(reasons) > _MOST else ""
+        return Way(found, f"{dtype} since {'; '.join(reasons[:_MOST])}{many}")
 
     def _begins(self, number: int, dtype: str, has: Callable[[int], bool]) -> Iterator[str]:
         """Yield why a result has a dtype that none of its operands computed by equations has."""
@@ -186,7 +197,8 @@ def _first_carried(body: Body) -> int:
 def _of_carries(equation: Equation, body: Body, kept: Sequence[Made]) -> list[Made]:
     """Return the origins of the body's inputs in the previous iteration.
 
-    A scan does not say here how many of its inputs are carries: those with the type of the result at the same position.
+    The number of carries of a scan is not in the data. Inputs count as carries as long as each has the type of the result at
+    the same position.
     """
     if equation.primitive != "scan":
         return list(kept)

@@ -56,7 +56,7 @@ class Graph:
 
     @cached_property
     def opened(self) -> frozenset[int]:
-        """The numbers of the boxes that are open at first: functions and loops, as long as all of it fits on a page."""
+        """The numbers of the boxes that are open at first: functions and loops, while at most `MOST_SHOWN` boxes are shown."""
         opened, shown = {0}, len(self.boxes.root.children)
         todo = list(self.boxes.root.children)
         while todo:
@@ -70,7 +70,7 @@ class Graph:
         return frozenset(opened)
 
     def scene(self, opened: Collection[int] | None = None) -> Scene:
-        """Return where boxes and wires are drawn; `opened` are the numbers of the open boxes."""
+        """Return boxes and wires with their positions; `opened` are the numbers of the open boxes, None for `self.opened`."""
         return scene_of(self.boxes, self.flow, self.opened if opened is None else opened)
 
     def find(self, text: str, most: int = 200) -> list[Equation]:
@@ -169,8 +169,8 @@ class Graph:
     def detail(self, box: Box, numbers: Sequence[int]) -> str:
         """Return the second line of a box: its line as `:12`, its operation, the type of its result."""
         line = f":{box.source.line}" if box.source else ""
-        told = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
-        return " · ".join(word for word in (line, box.what, told) if word)
+        type_text = _DTYPE.sub(lambda found: found[1] + found[2], self.type_of(box, numbers)) if numbers else ""
+        return " · ".join(word for word in (line, box.what, type_text) if word)
 
     def __repr__(self) -> str:
         return self.page().text()

@@ -1,6 +1,6 @@
 """Draw the graph as SVG in an `<img>`.
 
-A page does not remove the styles of an image, so a saved notebook shows it.
+Front ends remove styles from a saved notebook, but not the styles inside an image.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ def drawing(scene: Scene, details: Sequence[str], tones: Tones) -> str:
 
 def _box(one: Placed, detail: str, tone: tuple[str, str]) -> str:
     title = f"∂ {one.box.title}" if one.side == "backward" and not one.is_open else one.box.title
-    told = f"<title>{escape(title)}: {escape(detail)}</title>"
+    tip = f"<title>{escape(title)}: {escape(detail)}</title>"
     if one.is_open:
         many = f"{len(one.equations)} equations"
         what = f"  {one.box.what}" if one.box.what else ""
         return (
-            f'<g>{told}<rect class="o" rx="5" x="{one.x:.0f}" y="{one.y:.0f}" width="{one.width:.0f}" '
+            f'<g>{tip}<rect class="o" rx="5" x="{one.x:.0f}" y="{one.y:.0f}" width="{one.width:.0f}" '
             f'height="{one.height:.0f}"/>{_text(one.x + 12, one.y + 17, _cut(title + what, int((one.width - 110) / 7.3)), "n")}'
             f"{_text(one.x + one.width - 12, one.y + 17, many, anchor='end')}</g>"
         )
     deeper = " ▸" if one.box.children else ""
     return (
-        f'<g>{told}<rect class="c" rx="4" x="{one.x:.0f}" y="{one.y:.0f}" width="{one.width:.0f}" height="{one.height:.0f}"/>'
+        f'<g>{tip}<rect class="c" rx="4" x="{one.x:.0f}" y="{one.y:.0f}" width="{one.width:.0f}" height="{one.height:.0f}"/>'
         f'<rect class="{tone[0] or "s"}" x="{one.x:.0f}" y="{one.y + 3:.0f}" width="4" height="{one.height - 6:.0f}" rx="2"/>'
         f"{_text(one.x + 11, one.y + 15, _cut(title, _CHARACTERS[0] - len(deeper)) + deeper, 'n')}"
         f"{_text(one.x + 11, one.y + 29, _cut(detail, _CHARACTERS[1]))}</g>"

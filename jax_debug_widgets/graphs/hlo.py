@@ -38,11 +38,18 @@ class Instruction(NamedTuple):
     """An instruction of a compiled program.
 
     Attributes:
+      name: its name.
+      opcode: its operation.
       type: its type as XLA writes it, `f32[64,64]{1,0}`.
-      operands: the names of its operands. `calls`: the names of the computations that it runs.
-      tags: the numbers of the scopes around it, the innermost last; several if XLA has merged several instructions.
-      op_name: JAX's name for it; empty if it has none. `frame`: its stack frame, see `Executable.frames`; 0 if unknown.
-      is_root: whether it is the result of its computation. `is_host_call`: whether it calls Python.
+      operands: the names of its operands.
+      calls: the names of the computations that it runs.
+      computation: the name of the computation that it is in.
+      tags: the numbers of the scopes around it, the innermost last; one tuple for each instruction that XLA merged into it.
+      text: its line, without metadata.
+      op_name: JAX's name for it; empty if it has none.
+      frame: the number of its stack frame, see `Executable.frames`; 0 if unknown.
+      is_root: whether it is the result of its computation.
+      is_host_call: whether it calls Python.
     """
 
     name: str
@@ -139,8 +146,8 @@ def _instructions(text: str) -> Iterator[Instruction]:
             root, name, kind, opcode, rest = found.groups()
             operands, _, more = rest.partition(")")
             about = _METADATA.search(more)
-            told, frame = (_OP_NAME.search(about[0]), _FRAME.search(about[0])) if about else (None, None)
-            name_of = told[1] if told else ""
+            op_name, frame = (_OP_NAME.search(about[0]), _FRAME.search(about[0])) if about else (None, None)
+            name_of = op_name[1] if op_name else ""
             branches = (one.strip(" %") for group in _BRANCHES.findall(more) for one in group.split(","))
             yield Instruction(
                 name,
@@ -149,7 +156,7 @@ def _instructions(text: str) -> Iterator[Instruction]:
                 tuple(_OPERAND.findall(operands)),
                 (*_CALLS.findall(more), *branches),
                 computation,
-                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))) if told else (),
+                tuple(tags for one in name_of.split(";") if (tags := tags_in(one))) if op_name else (),
                 (line.replace(about[0], "") if about else line).strip(),
                 name_of,
                 int(frame[1]) if frame else 0,
@@ -160,7 +167,7 @@ def _instructions(text: str) -> Iterator[Instruction]:
 
 @lru_cache(maxsize=4096)
 def tags_in(name: str) -> tuple[int, ...]:
-    """Return the numbers of our scopes in a name that JAX has given."""
+    """Return the numbers of the scopes `eqnN`, which this package adds, in a name that JAX has given."""
     return tuple(map(int, _TAG.findall(name)))
 
 

@@ -38,10 +38,10 @@ def _table(text: str, title: str) -> Iterator[tuple[int, str]]:
     if begin < 0:
         return
     for row in text[begin + len(title) + 2 :].split("\n"):
-        told = _ROW.fullmatch(row)
-        if told is None:
+        match = _ROW.fullmatch(row)
+        if match is None:
             return
-        yield int(told[1]), told[2]
+        yield int(match[1]), match[2]
 
 
 def _fields(row: str) -> dict[str, int]:

@@ -23,7 +23,7 @@ WIDE, HIGH, GAP, PAD, HEAD, LANE = 176, 36, 18, 12, 26, 8
 
 _MIDDLE = 44
 _LANES: dict[str, int] = {"left": 6, "middle": 3, "right": 6}
-"""How many wires run beside each other; further wires are drawn only if one of their ends is selected."""
+"""Place of lanes -> their number. A lane holds one wire; further wires are drawn only if one of their ends is selected."""
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class Wire:
 
     Attributes:
       numbers: the equations that compute the values.
-      is_shown: whether there is room to draw the wire always.
+      is_shown: whether a lane is free, so that the wire is always drawn.
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""Group boxes into levels that have not too many boxes: by name scope, by operation, and repeats as one box."""
+"""Group boxes so that no level has too many: by name scope, by operation, and repetitions as one box."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Levels:
-    """Puts neighbouring boxes into new boxes if they are many or do the same."""
+    """Puts neighbouring boxes into new boxes if there are many, or if they do the same."""
 
     def __init__(self, equations: Sequence[Equation]) -> None:
         self._equations = equations

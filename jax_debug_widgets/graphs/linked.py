@@ -29,12 +29,12 @@ class Fusion:
     equations: frozenset[int]
 
     def __str__(self) -> str:
-        told = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
-        return f"{told}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
+        lines = f"{plural(len(self.lines), 'line')}: {', '.join(self.lines)} · " if self.lines else ""
+        return f"{lines}{in_bytes(self.reads)} read · {in_bytes(self.writes)} written"
 
 
 _PRODUCTS = {"dot": "dot_general", "convolution": "conv_general_dilated"}
-"""The instructions that only one primitive is compiled to -> that primitive."""
+"""Instruction -> the only primitive that is compiled to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,15 @@ class Linked:
     """The stages of a program, linked by its equations.
 
     Attributes:
-      program: its `equations` are numbered in order, see `of_instruction`.
+      program: the program. Its `equations` are numbered in order; these numbers identify them here.
       chains: for each equation, the tags of the equations around it and its own; empty if nothing was compiled.
-      stablehlo: the lines with their tags. `executable`: None if nothing was compiled.
+      stablehlo: the lines with their tags.
+      executable: the compiled program; None if nothing was compiled.
       exact: whether each instruction is linked with the equations that it computes, in the program that runs.
       why: what the user should know about the links.
-      by_line: finds the links of instructions without tags.
+      source_lines: the text of the source lines.
       values: for watched equations, the last value in words.
+      by_line: finds the links of instructions without tags; None if instructions have tags.
     """
 
     program: Program
@@ -72,7 +74,7 @@ class Linked:
     def equations_of(self, tags: tuple[int, ...]) -> frozenset[int]:
         """Return the equations with these tags.
 
-        If the tags do not tell the calls of a shared body apart, the equations of all its calls are returned.
+        If the tags do not distinguish the calls of a shared body, the equations of all its calls are returned.
         """
         return frozenset(self._by_tags.get(tags) or self._by_tags.get(tags[-1:], ()))
 
@@ -145,7 +147,7 @@ class Linked:
 
     @cached_property
     def _own(self) -> Mapping[int, list[Instruction]]:
-        """Maps equations, or the first equation of their line, to the instructions that run by themselves."""
+        """Maps each equation to the instructions of its own; if linked by line, the first equation of each line and scope."""
         found: dict[int, list[Instruction]] = {}
         for one in self.executable.own() if self.executable else ():
             if one.opcode not in MADE_BY_XLA:
@@ -169,15 +171,15 @@ class Linked:
         return Page(self._title(), headers, list(self._lines()), notes, longest=72)
 
     def _title(self) -> str:
-        told = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
+        text = f"{self.program.name}: {plural(len(self.program.equations), 'equation')}"
         if self.executable is None:
-            return f"{told}; nothing has run, nothing was compiled"
+            return f"{text}; nothing has run, nothing was compiled"
         own = [one for one in self.executable.own() if one.opcode not in MADE_BY_XLA]
-        told = f"{told}, {plural(len(own), 'instruction')}"
+        text = f"{text}, {plural(len(own), 'instruction')}"
         if self.by_line is not None:
-            return f"{told}; linked by line, {len(self.unlinked)} without one"
+            return f"{text}; linked by line, {len(self.unlinked)} without one"
         folded = sum(map(self.is_folded, range(len(self.program.equations))))
-        return f"{told}; {folded} folded away, {len(self.unlinked)} made by XLA"
+        return f"{text}; {folded} folded away, {len(self.unlinked)} made by XLA"
 
     def _lines(self) -> Iterator[PageRow]:
         last: object = None
@@ -226,7 +228,7 @@ class Linked:
     def _lit(self, equations: frozenset[int]) -> frozenset[int]:
         """Return the equations to highlight together.
 
-        If linked by line, the first equation stands for all those of its line.
+        If linked by line, the first equation stands for all equations of its line and scope.
         """
         return equations if self.by_line is None else frozenset(self.by_line.group[number] for number in equations)
 

@@ -15,8 +15,9 @@ class Cell:
     Attributes:
       equations: the numbers of its equations.
       note: further information, shown in small type.
-      is_gone: whether nothing is left of it. `is_box`: whether it stands for several rows. `is_grey`: whether it
-        computes nothing.
+      is_gone: whether nothing is left of it in the compiled program.
+      is_box: whether it is a fusion, which has a border.
+      is_grey: whether it computes nothing.
     """
 
     text: str
@@ -50,9 +51,9 @@ def _row(cell: Cell) -> str:
     numbers = " ".join(map(str, sorted(cell.equations)))
     note = f'<span class="jd-small">{escape(cell.note)}</span>' if cell.note else ""
     set_in = f' style="padding-left:{6 + 12 * cell.indent}px"' if cell.indent else ""
-    told = ' title="XLA has removed this equation"' if cell.is_gone else ""
+    tooltip = ' title="XLA has removed this equation"' if cell.is_gone else ""
     return (
-        f'<div class="{classes}" role="option" aria-selected="false" tabindex="-1" data-e="{numbers}"{set_in}{told}>'
+        f'<div class="{classes}" role="option" aria-selected="false" tabindex="-1" data-e="{numbers}"{set_in}{tooltip}>'
         f"<code>{escape(cell.text)}</code>{note}</div>"
     )
 

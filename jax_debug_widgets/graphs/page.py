@@ -24,7 +24,7 @@ _FONT = (
     "color:var(--jp-content-font-color1,inherit);overflow-x:auto"
 )
 _WHOLE = 16
-"""Cells of so many characters, such as places, keep to one line."""
+"""A cell with at most this number of characters, such as a place, is not broken into lines."""
 
 
 @dataclass(frozen=True)

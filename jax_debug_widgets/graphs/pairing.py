@@ -18,7 +18,12 @@ _LOOPS = frozenset({"scan", "while", "cond", "shard_map", "pallas_call"})
 
 
 class Pairing:
-    """The pairs found so far: number in one program -> number in the other, in both directions."""
+    """The pairs found so far.
+
+    Attributes:
+      forth: number of an operation in the first program -> number of its partner in the second.
+      back: the reverse of `forth`.
+    """
 
     def __init__(self, before: FlatProgram, after: FlatProgram) -> None:
         self._before, self._after = before, after
@@ -48,9 +53,9 @@ class Pairing:
         return self
 
     def _at_places(self, key: Callable[[FlatOperation], Hashable]) -> None:
-        """Pair those that are written in the same columns, of functions of one name before others.
+        """Pair operations with equal keys that are in the same columns, first in functions of one name, then in any functions.
 
-        Of a place, that is what stays when lines are added before it, or when the function is copied and edited.
+        The columns stay the same when lines are added above, or when the function is copied and edited.
         """
         for of_function in (_function_of, lambda _: None):
 
@@ -134,7 +139,7 @@ class Pairing:
         return self._before.nodes[one].down == self._after.nodes[other].down
 
     def computed(self, side: int, edge: Edge) -> Edge:
-        """Return a key of what an operand is computed from; those of paired operations have one key."""
+        """Return a key of the computation of an operand of program `side`. Results of paired operations have equal keys."""
         if edge[0] != "result":
             return edge[:2]
         number = self.forth.get(edge[1]) if side == 0 else edge[1]
@@ -142,7 +147,10 @@ class Pairing:
         return (node.down, edge[2])
 
     def maker(self, side: int, edge: Edge, *, at_line: bool = False) -> str:
-        """Describe in a word where an operand of one of the programs comes from; `at_line`: with its line."""
+        """Return where an operand comes from, in words: its primitive, with `at_line` its line, or the hash of an array.
+
+        `side` is 0 for an operand of the first program, 1 for one of the second.
+        """
         flat = (self._before, self._after)[side]
         if edge[0] == "result":
             made = flat.nodes[edge[1]].equation
@@ -152,7 +160,7 @@ class Pairing:
 
 
 _DIGITS = 6
-"""So many digits of the hash of an array tell it apart."""
+"""The number of digits that are shown of the hash of an array."""
 
 _MOST_USERS = 64
 """The most users of one value that are searched."""
@@ -168,7 +176,7 @@ def _function_of(one: FlatOperation) -> str | None:
 
 
 def _numbers_of(one: FlatOperation) -> tuple[Hashable, ...]:
-    """The numbers among its operands, such as that of `0.5 * x`."""
+    """Return the digests of the constants among its operands, such as that of 0.5 in `0.5 * x`."""
     return tuple(edge[1] for edge in one.operands if edge[0] == "constant")
 
 
@@ -183,7 +191,7 @@ def _users_of(flat: FlatProgram) -> dict[int, list[tuple[int, int]]]:
 
 
 def _ends_of(flat: FlatProgram) -> dict[int, set[tuple[int, int]]]:
-    """Map each node to the places among the results of the program that it gives."""
+    """Map each node to the results of the program that it computes: (position there, position among its own results)."""
     ends: dict[int, set[tuple[int, int]]] = {}
     for at, edge in enumerate(flat.results):
         if edge[0] == "result":
@@ -192,7 +200,7 @@ def _ends_of(flat: FlatProgram) -> dict[int, set[tuple[int, int]]]:
 
 
 def out_of_order(numbers: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Return the numbers that are not in a longest subsequence with ascending partners."""
+    """Return the numbers outside of a longest subsequence whose partners in `others` ascend."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

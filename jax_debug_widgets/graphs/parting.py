@@ -1,6 +1,6 @@
 """Find where two runs first differ.
 
-The search goes back from results that differ through pairs that differ, and into the first step of a loop that does.
+The search goes back from results that differ through pairs that differ, and into the first step of a loop that differs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Parting:
     """Where two runs of one body first differ, see `Comparison`.
 
     Attributes:
-      around: the loops and branches around `first` and `alone`, outermost first; `steps`: the first differing step of
-        each loop among them.
+      around: the loops and branches around `first` and `alone`, outermost first.
+      steps: the first differing step of each loop among them.
     """
 
     first: Pair | None
@@ -51,8 +51,12 @@ class PairedRuns:
     """Two bodies that have run, with their equations paired.
 
     Attributes:
-      pairs: the pairs by their number in the second body, with how far they are apart. `unlike`: the numbers of those
-        whose results have other shapes, which cannot be compared.
+      flats: both bodies, with their calls inlined.
+      pairing: the pairs of operations.
+      pairs: number in the second body -> a pair, with how far its results are apart.
+      unlike: the numbers in the second body of pairs whose results have different shapes, so that they cannot be compared.
+      runs: the values of both.
+      rtol: the relative tolerance; None for that of the dtype.
     """
 
     flats: tuple[FlatProgram, FlatProgram]
@@ -63,7 +67,7 @@ class PairedRuns:
     rtol: float | None
 
     def parting(self, differ: Sequence[bool]) -> Parting:
-        """Return where the runs first differ; `differ` tells which of their results do."""
+        """Return where the runs first differ; `differ` says for each result whether it differs."""
         found = self._in_body(differ)
         if found.first is None or not found.first.before.bodies:
             return found
@@ -149,7 +153,7 @@ def _body_of(equation: Equation, key: str) -> Body | None:
 
 
 def _alone(flat: FlatProgram, ends: Sequence[Edge], close: Container[int], paired: Container[int]) -> Equation | None:
-    """Return the first equation without a counterpart to compare with on which these values depend."""
+    """Return the first equation without a counterpart, among those on which these values depend; None if all have one."""
     found = [number for number in _made_of(flat, ends, close) if number not in paired]
     return flat.nodes[min(found)].equation if found else None
 

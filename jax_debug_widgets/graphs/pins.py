@@ -1,4 +1,4 @@
-"""Find the fewest values that have to be made apart, so that a compiled program gives the numbers of op by op."""
+"""Find the fewest values that must be computed apart, so that a compiled program gives the numbers of op by op."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def fewest(every: Sequence[_T], is_enough: Callable[[Sequence[_T]], bool], goes_
 
     Args:
       every: all candidates.
-      is_enough: tells whether a subset is enough.
+      is_enough: whether a subset is enough.
       goes_on: asked before each further step; False ends the search.
     """
     found, parts = every, 2
     while len(found) > 1 and goes_on():
         size = -(-len(found) // parts)
         chunks = [found[at : at + size] for at in range(0, len(found), size)]
-        rests = [[one for one in found if one not in chunk] for chunk in chunks] if parts > 2 else []  # noqa: PLR2004 - each of two halves is the rest of the other.
+        rests = [[one for one in found if one not in chunk] for chunk in chunks] if parts > 2 else []  # noqa: PLR2004 - each half is the rest of the other.
         smaller = next((one for one in (*chunks, *rests) if goes_on() and is_enough(one)), None)
         if smaller is not None:
             parts = 2 if len(smaller) <= size else max(parts - 1, 2)

@@ -1,4 +1,4 @@
-"""Define a program as frozen data: its equations, their names, places and nesting. It holds no objects of JAX."""
+"""Define a program as frozen data, without objects of JAX: its equations, their names, places and nesting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Amount:
         return Amount(self.known + other.known, self.is_open or other.is_open, self.is_most or other.is_most)
 
     def times(self, count: int | None) -> Amount:
-        """Return `count` times the amount; None: a number of times that is known only at run time."""
+        """Return `count` times the amount; None for a count that is known only at run time."""
         if count is None:
             return Amount(0, is_open=self.is_open or self.known > 0)
         return Amount(self.known * count, self.is_open and count > 0, self.is_most)
@@ -88,7 +88,7 @@ class Operand:
         part of the program.
       text: its name, or the number.
       number: the number of the equation, or of the input.
-      position: which result of the equation it is.
+      position: its position among the results of the equation.
       digest: for a number or an array: a hash that is equal for the same dtype and bits.
     """
 
@@ -106,7 +106,7 @@ class Body:
 
     Attributes:
       key: the parameter of the equation that holds it: `jaxpr`, `body_jaxpr`, `branch_1_fun`.
-      given: for each input, the operand of the equation that it always is; None if it changes from run to run.
+      given: for each input, the position of the operand that it always equals; None if it changes from run to run of the body.
       runs: whether the equation runs it; a derivative of the equation runs the others.
     """
 
@@ -123,14 +123,16 @@ class Equation:
     """One operation of a program.
 
     Attributes:
-      number: its place in its body, from 0; `path`: the numbers of the equations around it, each with the key of the
-        body.
+      number: its place in its body, from 0.
+      path: the numbers of the equations around it, each with the key of the body.
       primitive: JAX's name of the operation.
       names: the names of its results in the source, or else the primitive and a number: `tanh_2`.
-      noted: which of these names are in the source.
+      noted: for each of these names, whether it is in the source.
       params: its other parameters, as text; without bodies.
-      source: the user's line; None if JAX knows none. `callers`: the lines that called its function, innermost first.
+      source: the user's line; None if JAX knows none.
+      callers: the lines that called its function, innermost first.
       scope: JAX's name stack.
+      role: whether it belongs to the forward pass, to the backward pass, or recomputes a value.
       times: how often it runs in one run of the program; None if that is known only at run time.
       conditional: whether it may be skipped; then `times` is the upper bound.
       flops, nbytes: floating-point operations, and bytes read and written, of one execution of the equation by itself.
@@ -162,12 +164,12 @@ class Equation:
 
     @property
     def depth(self) -> int:
-        """How many bodies are around it, not counting the program."""
+        """The number of bodies around it, without the program."""
         return len(self.path)
 
     @cached_property
     def flops_inside(self) -> Amount:
-        """The `flops` of one execution with all its bodies; for branches, those of the largest."""
+        """The `flops` of one execution with all its bodies; for branches, those of the largest branch."""
         return self._with_bodies("flops")
 
     @cached_property
@@ -204,7 +206,7 @@ class Program:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """All equations; each is followed by those of its bodies."""
+        """All equations; each is followed by the equations of its bodies."""
         return tuple(every_equation(self.body))
 
     @cached_property
@@ -214,7 +216,7 @@ class Program:
 
 
 def every_equation(body: Body) -> Iterator[Equation]:
-    """Yield the equations of a body; each is followed by those that it runs."""
+    """Yield the equations of a body; each is followed by the equations of its bodies."""
     for equation in body.equations:
         yield equation
         for inner in equation.bodies:

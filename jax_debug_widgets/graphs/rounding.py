@@ -14,7 +14,7 @@ Steps = tuple[int, ...]
 
 
 def is_inexact(array: Any) -> bool:
-    """Return whether an array has real or complex numbers; `bfloat16` and similar are no subtypes of `np.inexact`."""
+    """Return whether an array has real or complex numbers. `np.inexact` lacks `bfloat16` and similar types."""
     return array.dtype.kind in "fc" or array.dtype.name.startswith(("bfloat", "float"))
 
 
@@ -57,13 +57,15 @@ class Measure:
     """The measured errors of an equation, over all steps of the loops around it.
 
     Attributes:
-      error: the largest error of its results. `growth`: the largest ratio of the error to that of the operands.
+      error: the largest error of its results.
+      growth: the largest ratio of the error to that of the operands.
       born: the largest growth in steps with operands within the tolerance: the loss of this equation itself.
-      born_error, born_step: the error in that step, and the step.
+      born_error: the error in the step of `born`.
+      born_step: that step, for each loop around the equation.
       figures: the differences of its results in the step with the largest error.
       first: the first step of each loop around it at which it is beyond the tolerance; None if it never is.
-      invented: an infinity or NaN where float64 has a number, in words.
-      follows: whether this is no overflow, and the operands were beyond the tolerance: another equation is the cause.
+      invented: an infinity or NaN where float64 has a number, in words; empty if there is none.
+      follows: whether another equation is the cause of `invented`: it is no overflow, and operands were beyond the tolerance.
       otherwise: how many booleans or whole numbers float64 would have decided otherwise.
     """
 
@@ -127,7 +129,7 @@ def figure_beside(narrow: Any, wide: Any, scale: float = 0.0) -> Figure:
 
 
 def _invented(narrow: Any, wide: Any) -> tuple[str, bool] | None:
-    """Describe the first non-finite number where float64 has a finite one; also return whether that fits the dtype."""
+    """Describe the first non-finite number where float64 has a finite one. Return also whether that one fits the dtype."""
     one, other = (_parts(array) for array in (narrow, wide))
     places = np.argwhere(~np.isfinite(one) & np.isfinite(other))
     if not len(places):

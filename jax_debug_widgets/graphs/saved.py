@@ -99,7 +99,7 @@ def load(path: Path) -> ExecutedProgram:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to JSON: a tuple to `["", …]`, a mapping to `["{}", …]`, an object to `["Equation", …]`."""
+    """Convert a value for JSON: a tuple to `["", …]`, a mapping to `["{}", …]`, an object to `["Equation", …]`."""
     if dataclasses.is_dataclass(value):
         return [type(value).__name__, *(_plain(getattr(value, one.name)) for one in dataclasses.fields(value))]
     if isinstance(value, Mapping):

@@ -19,9 +19,13 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
       graph: the graph.
-      request: a mapping with `opened`, the numbers of open boxes (None: those that are open at first); `colour`;
-        `find`, a text to search; `way`, the path to mark: `outputs`, `inputs` or `dtype` of the box `box` on its
-        `side`, or `nan` from all non-finite values to the outputs; `reveal`, the number of an equation to show.
+      request: a mapping with these keys, which are all optional.
+        opened: the numbers of open boxes; None for those that are open at first.
+        colour: what the colours show.
+        find: a text to search.
+        way: the path to mark. `outputs`, `inputs` and `dtype` begin at the box `box`, on its `side`; `nan` goes from all
+          values that are not finite to the outputs.
+        reveal: the number of an equation to show.
     """
     asked = request.get("opened")
     opened = graph.opened if asked is None else frozenset(map(int, asked)) | {0}
@@ -81,9 +85,9 @@ def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[in
 
 
 def _told(graph: Graph, numbers: Collection[int]) -> str:
-    """Describe the values that go along a wire."""
+    """Describe the values of a wire: their types, and the watched values."""
     types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
-    more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - people read no more.
+    more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - a tooltip is short.
     many = f"{len(numbers)} values: " if len(numbers) > 1 else ""
     seen = graph.seen.of(sorted(numbers))
     return f"{many}{', '.join(types[:3])}{more}{f': {seen}' if seen else ''}"

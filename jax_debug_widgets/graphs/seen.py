@@ -1,4 +1,4 @@
-"""Hold what runs have shown about the equations of a program: watched values, and the error by rounding."""
+"""Hold what runs have shown about the equations of a program: watched values, and rounding errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from jax_debug_widgets.graphs.program import Equation, Program
 
 @dataclass(frozen=True)
 class Seen:
-    """What runs have shown, by the number of an equation in the program.
+    """What runs have shown, by the numbers of equations in the program.
 
     Attributes:
       not_finite: for watched equations: how many elements of the result were NaN or infinite, over all steps.
       values: for watched equations: the result in the last step, in words: `-0.3 … 2.1`.
-      growth: the ratio of the result's error to that of the operands, compared with float64.
+      growth: the ratio of the result's error to the operands' error, compared with float64.
     """
 
     not_finite: Mapping[int, int] = field(default_factory=dict[int, int])

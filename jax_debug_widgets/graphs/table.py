@@ -42,7 +42,7 @@ class EquationGroup:
 
 
 class ProgramTable(Sequence[Equation]):
-    """The equations of one program; each is followed by those of its bodies.
+    """The equations of one program; each is followed by the equations of its bodies.
 
     Attributes:
       by: what a row stands for.
@@ -219,7 +219,7 @@ _WRAPPED = re.compile(r"^(?:\w+\()+|\)+$")
 
 
 def scope_of(stack: str) -> str:
-    """Return the scopes of a name stack without transformations: forward and backward of a layer are together."""
+    """Return the scopes of a name stack without transformations, so that both passes of a layer have one name."""
     parts = [part for part in stack.split("/") if not part.startswith(("jit(", "pjit("))]
     return "/".join(inner for part in parts if (inner := _WRAPPED.sub("", part))) or "(no scope)"
 

@@ -19,8 +19,10 @@ class Seeds:
 
     Attributes:
       count: the number of interpreters; their seeds are 0, 1, ….
-      verdict: how the other traces differ from the first; `seed`: the first seed with a difference; `at`: the line of
-        the first equation that differs; `texts`: this equation with seed 0 and with that seed.
+      verdict: how the other traces differ from the first.
+      seed: the first seed with a difference; 0 if there is none.
+      at: the line of the first equation that differs; empty if there is none.
+      texts: this equation with seed 0 and with that seed.
     """
 
     count: int

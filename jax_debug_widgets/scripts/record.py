@@ -47,7 +47,7 @@ class _Recorded:
         """The exception that the script has not caught."""
         self.is_interrupted = False
         self.has_run = True
-        """False if there was nothing to run; a message on stderr has said so."""
+        """False if there was nothing to run. A message on stderr tells the user."""
 
     def begin(self) -> None:
         """Begin the recording; called when the script has imported JAX."""
@@ -109,13 +109,13 @@ class _Recorded:
         if self._recording is None:
             if not self.has_run:
                 return
-            told = "nothing was recorded: the script has not imported jax in its main thread"
+            sentence = "nothing was recorded: the script has not imported jax in its main thread"
         elif (folder := self._recording.folder) is not None:
-            told = f"{self._recording.stopped or f'recorded into {folder};'} jdw.load({str(folder)!r}) reads it"
+            sentence = f"{self._recording.stopped or f'recorded into {folder};'} jdw.load({str(folder)!r}) reads it"
         else:
-            told = "; ".join(line for line in self._recording.run.notes if "record" in line)
+            sentence = "; ".join(line for line in self._recording.run.notes if "record" in line)
         with contextlib.suppress(OSError, ValueError, AttributeError):  # The script may have closed stderr.
-            print(f"jaxdebug: {told}", file=sys.stderr)
+            print(f"jaxdebug: {sentence}", file=sys.stderr)
         # Python exits by SIGINT only if the code executed last was interrupted; our exit handler was not.
         if self.is_interrupted:
             with contextlib.suppress(KeyboardInterrupt):

@@ -23,12 +23,12 @@ def show_errors_of_threads() -> None:
     """Show uncaught exceptions of threads without our frames, with the script's own hook."""
     hook = threading.excepthook
 
-    def show(told: threading.ExceptHookArgs) -> None:
-        error = told.exc_value
+    def show(raised: threading.ExceptHookArgs) -> None:
+        error = raised.exc_value
         if error is not None:
             _strip(error)
-            told = threading.ExceptHookArgs((told.exc_type, error, error.__traceback__, told.thread))
-        hook(told)
+            raised = threading.ExceptHookArgs((raised.exc_type, error, error.__traceback__, raised.thread))
+        hook(raised)
 
     threading.excepthook = show
 

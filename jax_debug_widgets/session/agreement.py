@@ -137,13 +137,13 @@ def _decided(store: SharedStore, key: str, mine: str, processes: int) -> str:
     store.put(f"{key}/{own_number()}", mine)
     proposal, deadline = _AGREED, time.monotonic() + _PATIENCE_S
     for number in range(processes):
-        told = None
-        while told is None and store.get(_verdict(key)) is None and (left := deadline - time.monotonic()) > 0:
-            told = store.wait_for(f"{key}/{number}", min(left, _SLICE_S))
-        if told is None:
+        answer = None
+        while answer is None and store.get(_verdict(key)) is None and (left := deadline - time.monotonic()) > 0:
+            answer = store.wait_for(f"{key}/{number}", min(left, _SLICE_S))
+        if answer is None:
             proposal = f"{_ABSENT} {number}"
             break
-        if told != mine:
+        if answer != mine:
             proposal = _DIFFER
             break
     store.put(_verdict(key), proposal)

@@ -80,11 +80,11 @@ class Clock:
             own = f"{key}/{number}"
             asked = time.time()
             self._store.put(f"{own}/asked", "")
-            told = self._wait(f"{own}/told")
+            message = self._wait(f"{own}/told")
             answered = time.time()
-            if told is None:
+            if message is None:
                 break
-            came, went = map(float, told.split())
+            came, went = map(float, message.split())
             for part in ("asked", "told"):
                 self._store.remove(f"{own}/{part}")
             took = (answered - asked) - (went - came)

@@ -22,7 +22,10 @@ class EarlierTraces:
         self._traces: OrderedDict[Hashable, deque[Trace]] = OrderedDict()
 
     def before(self, trace: Trace) -> Sequence[Trace]:
-        """Return the earlier traces of this trace's function, oldest first, and keep the trace. Ours are not kept."""
+        """Return the earlier traces of this trace's function, oldest first, and keep the trace.
+
+        A trace of a function of this package is not kept, and has no earlier traces.
+        """
         if trace.is_ours:
             return ()
         function = counted_as(trace)

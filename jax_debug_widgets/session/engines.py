@@ -37,8 +37,8 @@ class Engines:
         self._loaded: dict[Path, LoadedRun] = {}
         numbers = list(client.ids)
         for number, engine in enumerate(numbers):
-            told = {VARIABLE: str(self.folder / "run.jdw"), NUMBER: str(number), COUNT: str(len(numbers))}
-            client[engine].apply_sync(set_environment, told)
+            variables = {VARIABLE: str(self.folder / "run.jdw"), NUMBER: str(number), COUNT: str(len(numbers))}
+            client[engine].apply_sync(set_environment, variables)
 
     def stop(self) -> None:
         """End the recording in the engines, except in captures that ask for it themselves."""

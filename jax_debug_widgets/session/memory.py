@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RetainedRun(Protocol):
-    """A run as `keep_within` needs it."""
+    """The members of a run that `keep_within` uses."""
 
     @property
     def nbytes(self) -> int:

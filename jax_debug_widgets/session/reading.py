@@ -84,11 +84,11 @@ class RunKeeper:
 _NO_DEBUGGER = SimpleNamespace(
     stop=None, policy=None, stops=SimpleNamespace(version=-1), observers=SimpleNamespace(heard=lambda: None)
 )
-"""What the panels ask of the debugger, where no program runs."""
+"""The debugger of a process in which no program runs: it never has a stop."""
 
 
 class ReadingSession(RunKeeper):
-    """The session of a process that has no JAX: it reads runs from files. All else says that it needs JAX."""
+    """The session of a process that has no JAX: it reads runs from files. Other attributes raise an error: JAX is needed."""
 
     current: Run | None = None
     debugger = _NO_DEBUGGER

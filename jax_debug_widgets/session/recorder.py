@@ -60,7 +60,7 @@ class Recorder:
 
     Attributes:
       folder: the folder of the run.
-      stopped: why it has stopped before the run was over; empty if it has not.
+      stopped: why the recording stopped before the run was over; empty if it did not.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class Recorder:
         Args:
           run, writer: the run, and what writes its files.
           collect: moves firings into the store.
-          place: names the folder alike in all processes.
-          say: called with a note that nobody may miss.
+          place: the folder of the run, written the same in all processes.
+          say: called with a note that the user must see, also without a panel.
         """
         self.folder, self.stopped, self._say = writer.folder, "", say
         self._run, self._writer, self._collect = run, writer, collect
@@ -284,12 +284,12 @@ def _writer(run: Run, wanted: Path) -> RunWriter:
       OSError: the folder cannot be made.
     """
     with Rendezvous(str(wanted)) as rendezvous:
-        told = rendezvous.wait()
+        agreed = rendezvous.wait()
         for number in itertools.count(1):
             name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
             with contextlib.suppress(RunFileError):
-                writer = begin(run, wanted.with_name(told or name), processes=recorded_together())
+                writer = begin(run, wanted.with_name(agreed or name), processes=recorded_together())
                 rendezvous.tell(writer.folder.name)
                 return writer
-            told = None
+            agreed = None
     raise AssertionError

@@ -110,7 +110,7 @@ class Recording:
         Raises:
           KeyboardInterrupt: an interrupt has ended the wait. Stopped: an interrupt came before, and nothing has raised it.
         """
-        if self._is_finished:  # When the interpreter ends, see `Session`.
+        if self._is_finished:  # The exit handler in `Session` may call this, too.
             return
         self._is_finished = True
         owed = self.take_interrupt() if error is None else None
@@ -187,7 +187,7 @@ class Recording:
         """Yield notes about breakpoints that were skipped or ended the program, unless an exception says the same."""
         policy = self.run.policy
         yield from policy.skipped_lines()
-        if policy.ended is not None and error is None:  # On several devices it raised nowhere.
+        if policy.ended is not None and error is None:  # On several devices no exception was raised.
             yield f"{policy.ended}. The program has ended."
         if policy.ended is None and policy.halted is not None and not self._captures:
             yield f"{policy.halted}: {_CANNOT_END}"
@@ -207,7 +207,7 @@ class Recording:
             self._saving.end()
         if over and self._recorder is not None:
             self._recorder.finish()
-        # After the output: a front end that missed the output sees in the listing that there is a newer one.
+        # The listing comes after the output: a front end that missed the output sees there that there is a newer one.
         self._session.listing.tell(self.run, over=over)
         if over:
             return None

@@ -62,8 +62,8 @@ class Switches:
         if not found:
             what = "has the number" if word.isdecimal() else "is called"
             near = difflib.get_close_matches(word, sorted({name for own in names.values() for name in own}), n=1)
-            meant = f" Did you mean {near[0]}?" if near else ""
-            msg = f"no call site {what} {word}.{meant} `%jaxdebug sites` lists them"
+            suggestion = f" Did you mean {near[0]}?" if near else ""
+            msg = f"no call site {what} {word}.{suggestion} `%jaxdebug sites` lists them"
             raise KeyError(msg)
         return found
 

@@ -31,7 +31,7 @@ class UncapturedPrograms:
         self._capture, self._debugger, self._waiter, self._stoppable = capture, debugger, waiter, stoppable
 
     def fire(self, equation: DebugCall, arrays: tuple[np.ndarray, ...]) -> None:
-        """Record that such a program has reached `jax.debug.breakpoint()`, and stop there.
+        """Record that a program compiled outside any capture has reached `jax.debug.breakpoint()`, and stop there.
 
         Raises:
           Stopped: the user has ended the program.

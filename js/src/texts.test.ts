@@ -21,13 +21,13 @@ interface Control {
   hasTitle: boolean;
 }
 
-it("says of each control what it does", () => {
+it("every control has a text that says what it does", () => {
   const controls = FILES.flatMap(controlsIn);
   expect(controls.length).toBeGreaterThan(120);
   expect(controls.filter(({ hasTitle }) => !hasTitle).map(({ where }) => where)).toEqual([]);
 });
 
-it("says it in the words of docs/panel.md", () => {
+it("texts of controls are those of docs/panel.md", () => {
   const texts = FILES.flatMap(textsIn);
   expect(texts.length).toBeGreaterThan(300);
   expect(texts.filter((text) => OURS.test(text))).toEqual([]);

@@ -1,7 +1,7 @@
-"""Where JAX has renamed what a feature needs, that feature is off and says so; programs run, and the rest is captured.
+"""Test a JAX with renamed functions: features that need them are off and say so, everything else works.
 
-Each case is a process of its own, see `another_jax.py`: one for the names of three features; with `JAXDEBUG_NAMES=all` one for
-each feature, and one for each name.
+Each case runs in a process of its own, see `another_jax.py`. By default a case changes the names of three features.
+With `JAXDEBUG_NAMES=all` there is a case for each feature and for each name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def hooks_of(feature):
-    """The functions in whose place are ours, for a feature."""
+    """Return the functions of JAX that a feature replaces."""
     texts = features.NEEDED[feature].items()
     found = [(module, one) for module, text in texts for one in features.names_of(text)]
     return " ".join(f"{module}.{one['path']}" for module, one in found if one["parameters"] and not one["key"])
@@ -44,9 +44,9 @@ SAYING = {features.CALLBACKS: ("loss.<lambda>", "written.<lambda>"), features.ST
 
 @pytest.fixture(scope="module")
 def without():
-    """What became of the programs where these names are gone."""
+    """Return a function that runs the programs with a changed JAX and returns the results."""
     command = [sys.executable, "-W", "error", "-m", "tests._jax.another_jax"]
-    # What is compiled runs once.
+    # Compiled programs run only once.
     quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     with subprocess.Popen(
         command, cwd=ROOT, env=quick, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,7 +68,7 @@ def as_it_is(without):
     return without("gone")
 
 
-def test_with_all_names_all_is_captured(as_it_is):
+def test_an_unchanged_jax_has_all_features(as_it_is):
     assert as_it_is["off"] == []
     assert as_it_is["is_same"]
     assert len(as_it_is["said"]) == 16
@@ -77,14 +77,14 @@ def test_with_all_names_all_is_captured(as_it_is):
 
 
 @pytest.mark.parametrize("gone", EACH if ALL else TOGETHER, ids=" and ".join)
-def test_without_their_names_features_are_off_and_the_rest_works(gone, without, as_it_is):
+def test_features_whose_names_jax_lacks_are_off_and_the_rest_works(gone, without, as_it_is):
     told = without("gone " + " ".join(map(names_of, gone)))
     assert set(gone) <= set(told["off"])
     check(told, as_it_is)
 
 
 @pytest.mark.parametrize("name", NAMES if ALL else [])
-def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without, as_it_is):
+def test_features_that_need_one_missing_name_are_off_and_the_rest_works(name, without, as_it_is):
     told = without(f"gone {name}")
     assert set(told["off"]) == {feature for feature in features.NEEDED if name in names_of(feature).split()}
     check(told, as_it_is)
@@ -92,19 +92,17 @@ def test_without_one_name_what_needs_it_is_off_and_the_rest_works(name, without,
 
 @pytest.mark.parametrize("how", ["extra", "renamed"])
 @pytest.mark.parametrize("hooked", [(features.CAPTURE,), *([(one,) for one in HOOKED] if ALL else [HOOKED])], ids=len)
-def test_where_jax_calls_its_functions_in_another_way_their_features_are_off_and_the_rest_works(
-    hooked, how, without, as_it_is
-):
+def test_features_whose_hooks_jax_calls_differently_are_off_and_the_rest_works(hooked, how, without, as_it_is):
     hooks = {name for feature in hooked for name in hooks_of(feature).split()}
     told = without(f"{how} {' '.join(sorted(hooks))}")
-    # The one hook of this feature hands all positional arguments on, whatever they are.
+    # The only hook of this feature passes all positional arguments on unchanged.
     unharmed = {features.CALL_PROGRAMS} if how == "extra" else set()
     assert set(hooked) - unharmed <= set(told["off"])
     check(told, as_it_is)
 
 
 def check(told, as_it_is):
-    """Programs give what they give, what is not off is captured, and notes say what is off."""
+    """Check that programs compute the same, other features capture, and notes name the features that are off."""
     off, notes = told["off"], told["notes"]
     assert told["is_same"]
     assert all(any(note.endswith(f", so {feature} is off.") for note in notes) for feature in off)

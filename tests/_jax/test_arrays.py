@@ -1,4 +1,4 @@
-"""Host arrays become `jax.Array`s as they are, whatever their dtype and alignment."""
+"""Test that host arrays become `jax.Array`s with the same bits, whatever their dtype and alignment."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_every_dtype_and_shape_keeps_its_bits(dtype, shape):
 
 
 @pytest.mark.parametrize("offset", range(0, 64, 4))
-def test_any_alignment_will_do(offset):
+def test_an_array_of_any_alignment_keeps_its_bits(offset):
     memory = np.zeros(4096 + 64, np.uint8)
     values = memory[offset : offset + 4096].view(np.float32)
     values[:] = np.arange(1024)
     assert bits(on_cpu(values)) == bits(values)
 
 
-def test_what_is_not_contiguous_is_copied():
+def test_non_contiguous_arrays_are_copied():
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert bits(on_cpu(values.T)) == bits(values.T.copy())
     assert bits(on_cpu(values[:, ::2])) == bits(values[:, ::2].copy())
@@ -49,5 +49,5 @@ def test_an_aligned_array_is_not_copied():
     assert on_cpu(values).unsafe_buffer_pointer() == values.ctypes.data
 
 
-def test_the_result_can_be_computed_with():
+def test_a_converted_array_is_an_operand_of_jax_operations():
     assert float(jnp.sum(on_cpu(np.arange(5, dtype=np.float32)) + 1)) == 15

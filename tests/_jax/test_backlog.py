@@ -1,4 +1,4 @@
-"""What calls in flight have said is told in the order of the calls, each at a time of its own."""
+"""Test that the events of several calls in flight arrive in the order of the calls, each with its own time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax_debug_widgets._jax.running.backlog import Backlog, PendingResult
 
 
 def test_two_calls_have_no_time_in_common_however_soon_one_follows_the_other():
-    told, lines = [], range(10**9)  # It would take a second to say so much, a nanosecond a line.
+    told, lines = [], range(10**9)  # At a nanosecond for each line this would take a second.
     says = SimpleNamespace(lines=lines, tellings=lambda times, _thread, _results: told.extend(times) or ())
     backlog, program = Backlog(), object()
     calls = [PendingResult(backlog, program, says, [jnp.zeros(1).block_until_ready()]) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""In a capture JAX explains what it traces again as it does without one (`jax_explain_cache_misses`)."""
+"""Test that JAX explains its cache misses in a capture as without one (`jax_explain_cache_misses`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def make_plus():
-    """Make a function that JAX has not seen."""
+    """Return a function that JAX has not seen."""
     return jax.jit(lambda x, y: jnp.sin(x) + y)
 
 
@@ -91,7 +91,7 @@ CAPTURES = {"captured": jdw.capture, "watched": partial(jdw.capture, watch=True)
 
 @pytest.fixture
 def explained(caplog) -> Callable[..., list[str]]:
-    """A function that runs a scenario and returns JAX's explanations; functions are told apart by their lines only."""
+    """Return a function that runs a scenario and returns JAX's explanations, with functions named by their lines."""
 
     def run(scenario, capture=nullcontext) -> list[str]:
         pe.callsites_with_tracing_cache_miss.clear()
@@ -113,7 +113,7 @@ def test_a_capture_explains_what_jax_explains(scenario, capture, explained):
 
 
 @pytest.mark.parametrize("capture", CAPTURES.values(), ids=CAPTURES)
-def test_what_jax_has_traced_before_a_capture_is_no_miss(capture, explained):
+def test_a_function_traced_before_the_capture_is_no_cache_miss(capture, explained):
     f = make_plus()
     f(jnp.ones(2), 1.0)
     assert explained(lambda: f(jnp.ones(2), 1.0), capture) == []
@@ -121,7 +121,7 @@ def test_what_jax_has_traced_before_a_capture_is_no_miss(capture, explained):
     assert "at x, now f32[4] and before f32[2]" in text
 
 
-def test_another_capture_is_no_miss(explained):
+def test_a_second_capture_is_no_cache_miss(explained):
     f = make_plus()
     assert len(explained(lambda: f(1.0, 2.0), CAPTURES["captured"])) == 1
     assert explained(lambda: f(1.0, 2.0), CAPTURES["watched"]) == []

@@ -1,4 +1,4 @@
-"""The collector of garbage is as it was after our code has switched a part of it off."""
+"""Test that Python's garbage collector is restored after our code has disabled a part of it."""
 
 import gc
 import threading
@@ -40,7 +40,7 @@ def test_threads_that_trace_at_once_leave_the_threshold_as_it_was(threshold):
     assert gc.get_threshold() == threshold
 
 
-def test_what_the_user_sets_inside_stays(threshold):
+def test_a_threshold_that_the_user_sets_inside_the_context_stays(threshold):
     with without_full_collecting():
         gc.set_threshold(threshold[0], threshold[1], 7)
     assert gc.get_threshold()[2] == 7

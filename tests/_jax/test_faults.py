@@ -1,4 +1,4 @@
-"""What our code raises while JAX traces, lowers or calls a program does not reach it: the same results, and a note."""
+"""Test that an exception of our code while JAX traces, lowers or calls leaves results unchanged and becomes a note."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ X = jnp.linspace(0.5, 1.0, 3)
 
 
 class FaultError(Exception):
-    """A fault of ours."""
+    """An exception that our code is made to raise."""
 
 
 def program() -> Callable[[Any], Any]:
-    """A function that comes by most of what we put in the place of JAX's, made anew so that it is traced anew."""
+    """Return a new function that runs through most of our replacements in JAX."""
 
     @jax.custom_jvp
     def root(x):
@@ -63,7 +63,7 @@ def program() -> Callable[[Any], Any]:
 
 
 def assert_unharmed(f: Callable[[Any], Any]) -> Any:
-    """Run the program captured and watched, and compare what it gives; answers with the run."""
+    """Run the program captured and watched, compare its results with the expected ones, and return the run."""
     with jdw.capture(watch=True) as run:
         result = jax.block_until_ready(f(X))
     jax.effects_barrier()
@@ -74,13 +74,13 @@ def assert_unharmed(f: Callable[[Any], Any]) -> Any:
 
 @functools.cache
 def wanted() -> list[Any]:
-    """What plain JAX computes."""
+    """Return what plain JAX computes."""
     return jax.tree.leaves(program()(X))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _before_anything_is_broken():
-    """Compile quickly what runs once; results are compared to those that are compiled in the same way."""
+    """Compile without optimisation, because programs run once; the expected results are compiled in the same way."""
     jax.config.update("jax_disable_most_optimizations", True)
     wanted()
     yield
@@ -123,7 +123,7 @@ IN_LATER_JAX, LATER = ("_differentiate_jvp", "_pull_back"), since(0, 9)
 
 @pytest.fixture
 def broken(monkeypatch) -> Callable[..., None]:
-    """Give a function after which a hook of ours fails, before it has called JAX's own or after that."""
+    """Return a function that makes one of our hooks fail, before or after it has called JAX's own function."""
 
     def break_it(hook: str, *, after: bool) -> None:
         def guarded(ours: Any, theirs: Any, told: Any, **options: Any) -> Any:
@@ -147,7 +147,7 @@ def broken(monkeypatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("hook", [pytest.param(one, marks=LATER) if one in IN_LATER_JAX else one for one in HOOKS])
-def test_where_a_hook_fails_the_program_goes_on_and_a_note_says_so(hook, broken):
+def test_a_failing_hook_leaves_the_program_running_with_a_note(hook, broken):
     for after in (False, True) if ALL else (HOOKS.index(hook) % 2 == 0,):
         broken(hook, after=after)
         run = assert_unharmed(program())
@@ -163,7 +163,7 @@ UNJITTED = {
 
 
 @pytest.mark.parametrize("hook", UNJITTED)
-def test_where_a_hook_fails_for_what_runs_un_jitted_it_is_called_once(hook, broken):
+def test_an_unjitted_host_function_is_called_once_if_a_hook_fails(hook, broken):
     called: list[Any] = []
     broken(hook, after=False)
     with jdw.capture() as run:
@@ -173,7 +173,7 @@ def test_where_a_hook_fails_for_what_runs_un_jitted_it_is_called_once(hook, brok
     assert any(hook in note for note in run.notes), run.notes
 
 
-def test_what_the_users_own_function_raises_goes_up_and_is_no_fault_of_ours():
+def test_an_exception_of_the_users_function_propagates_without_a_note():
     def raises(_):
         raise FaultError("the user's")
 
@@ -210,7 +210,7 @@ def test_a_time_limit_that_ends_while_ours_run_ends_the_program():
     "place",
     ["watch.syntax.noted._lines_of", "_jax.tracing.bindings._note_arguments"],
 )
-def test_where_what_follows_the_lines_fails_the_function_is_traced_all_the_same(place, monkeypatch):
+def test_a_function_is_traced_unwatched_if_following_its_lines_fails(place, monkeypatch):
     def fails(*_args: Any) -> None:
         raise FaultError("on purpose")
 
@@ -225,7 +225,7 @@ RULES = ("_abstract_eval", "_batch", "is_ordered", "_transpose", "<lambda>", "ru
 
 
 @pytest.mark.cpu("compiles the program so often that it takes minutes elsewhere")
-def test_where_any_function_of_ours_fails_the_program_goes_on():
+def test_a_program_continues_if_any_function_of_ours_fails():
     known: list[CodeType] = []
     with each_called(known.append):
         assert_unharmed(program())
@@ -238,12 +238,12 @@ def test_where_any_function_of_ours_fails_the_program_goes_on():
 
 @functools.cache
 def is_ours(file: str) -> bool:
-    """Whether the file is in a room of ours that has to do with programs. It is asked at each call of a function."""
+    """Return whether the file belongs to a room of ours that works on programs; asked at each call of a function."""
     return any(f"jax_debug_widgets/{room}/" in file for room in ROOMS)
 
 
 def is_rule(code: CodeType) -> bool:
-    """Whether it is a rule of a primitive of ours, or runs the user's function in the program."""
+    """Return whether a function is a rule of a primitive of ours, or runs the user's function in the program."""
     return code.co_name in RULES and is_ours(code.co_filename)
 
 
@@ -254,7 +254,7 @@ def fail_in(code: CodeType, called: CodeType) -> None:
 
 @contextmanager
 def each_called(told: Callable[[CodeType], object]) -> Iterator[None]:
-    """Tell of each function of ours that runs while JAX traces or lowers, before it does."""
+    """Call `tell` with each function of ours before it runs while JAX traces or lowers."""
 
     def profile(frame: Any, event: str, _arg: Any) -> None:
         code = frame.f_code

@@ -1,4 +1,4 @@
-"""Where JAX has not what a feature needs, that feature is off and a sentence says so."""
+"""Test that a feature is off and gives a reason if JAX lacks what it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax_debug_widgets._jax.origins.residual_results import own_results_now
 
 @pytest.fixture
 def needing(monkeypatch):
-    """Has a feature need other names."""
+    """Return a function that changes the names that a feature needs."""
 
     def need(feature, module, text):
         monkeypatch.setitem(features.NEEDED, feature, {module: text})
@@ -48,14 +48,14 @@ def test_a_feature_whose_name_or_argument_is_gone_is_off_and_says_so(module, gon
     assert features.available(features.WATCH)
 
 
-def test_without_what_capturing_needs_nothing_is_available(needing):
+def test_all_features_are_off_if_jax_lacks_what_capturing_needs(needing):
     needing(features.CAPTURE, "core", "gone")
     assert not features.available(features.WATCH)
     assert features.why_off(features.WATCH) == features.missing()[features.CAPTURE]
     assert list(features.missing()) == [features.CAPTURE]
 
 
-def test_what_has_a_signature_and_more_arguments_is_there(needing):
+def test_a_function_with_more_arguments_than_expected_is_accepted(needing):
     needing(features.KEPT, "core", "eval_jaxpr(jaxpr, any|consts, *, propagate_source_info)")
     assert features.available(features.KEPT)
 

@@ -1,4 +1,4 @@
-"""What Python tells of the user's calls and lines while JAX traces, by `sys.monitoring` and by `sys.settrace`."""
+"""Test the calls and lines that Python reports while JAX traces, by `sys.monitoring` and by `sys.settrace`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ PROGRAMS = {
 
 
 def made(name):
-    """The function with a body of `PROGRAMS`."""
+    """Return the function with a body of `PROGRAMS`."""
     text, names = f"def {name}():\n{textwrap.indent(textwrap.dedent(PROGRAMS[name]), '    ')}", {}
     exec(compile(text, FILE, "exec"), names)  # noqa: S102 - the text is above.
     return names[name]
@@ -115,7 +115,7 @@ FILE = "/programs.py"
 
 
 def followed(begin, program):
-    """What is noted of a program: function, line that has run, line that comes, and what is returned."""
+    """Return the notes about a program: function, executed line, next line and returned value."""
     noted = []
 
     def lines_of(code):
@@ -139,7 +139,7 @@ def followed(begin, program):
 
 @monitored
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_both_ways_tell_the_same(name):
+def test_settrace_and_monitoring_report_the_same_lines_and_calls(name):
     program = made(name)
     told = followed(by_settrace.begin, program)
     assert followed(by_monitoring.begin, program) == told
@@ -148,7 +148,7 @@ def test_both_ways_tell_the_same(name):
 
 
 @monitored
-def test_other_threads_and_other_tools_are_left_alone():
+def test_monitoring_ignores_other_threads_and_leaves_other_tools_alone():
     loops, branches = made("loops"), made("branches")
     theirs, tool, event = [], sys.monitoring.COVERAGE_ID, sys.monitoring.events.LINE
     sys.monitoring.use_tool_id(tool, "coverage")
@@ -175,7 +175,7 @@ def test_other_threads_and_other_tools_are_left_alone():
 
 
 @monitored
-def test_threads_that_are_followed_at_once():
+def test_two_threads_followed_at_once_get_the_same_notes():
     loops, both, noted = made("loops"), threading.Barrier(2), {}
 
     def program():
@@ -196,8 +196,8 @@ def test_threads_that_are_followed_at_once():
 
 
 @monitored
-def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
-    """As where a prompt of `pdb` traces a program: nothing is followed, and nothing stays."""
+def test_calls_are_not_followed_while_a_trace_function_runs():
+    """For example, a prompt of `pdb` traces the program: then nothing is followed, and nothing is left behind."""
     told, calls = [], made("calls")
 
     def trace(frame, event, _given):
@@ -215,14 +215,14 @@ def test_where_a_trace_function_runs_python_tells_nobody_of_calls():
 
 @monitored
 @pytest.mark.usefixtures("no_tool_ids")
-def test_where_others_have_all_tool_ids_there_is_no_monitoring():
+def test_there_is_no_monitoring_if_all_tool_ids_are_taken():
     assert not by_monitoring.can_be()
     assert not by_monitoring.begin(sys._getframe(), CallFollower(lambda _: {}, print, print))
 
 
 @monitored
 def test_python_tells_once_of_a_function_that_it_has_generated(monkeypatch):
-    """JAX's own dataclasses run theirs for each equation."""
+    """JAX's own dataclasses run generated functions for each equation."""
 
     @dataclasses.dataclass(frozen=True)
     class Pair:

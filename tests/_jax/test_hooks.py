@@ -1,4 +1,4 @@
-"""JAX is itself again after a capture, and what it had compiled is not compiled anew."""
+"""Test that JAX is restored after a capture, and that programs compiled before are not compiled again."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def functions_of_jit():
     ids=["two keep inputs", "inputs", "twins"],
 )
 def test_a_capture_that_ends_before_one_in_another_thread_takes_nothing_of_it_and_leaves_nothing(first, second):
-    """What it has put into JAX first lies below what the other has put there."""
+    """The replacements of the first capture lie below those of the second."""
     before, began, may_end = functions_of_jit(), threading.Event(), threading.Event()
     with jdw.capture(**second):
         alone = same(before, functions_of_jit())

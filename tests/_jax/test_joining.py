@@ -1,4 +1,4 @@
-"""Prints that stand beside each other come in one call out of the program, and say what they said before."""
+"""Test that consecutive prints leave the program in one call to the host, with the same output as before."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_a_large_one(x):
 
 
 def with_what_stays_the_same(x):
-    """XLA may hoist the first out of the loop, so it must stay by itself."""
+    """XLA may hoist the first print out of the loop, so it must not be joined with the others."""
 
     def step(c, _):
         jax.debug.print("fixed {}", x[0])
@@ -103,7 +103,7 @@ ENDS_THE_PROCESS = pytest.mark.cpu("XLA ends the process, without a capture as w
     [pytest.param(one, marks=ENDS_THE_PROCESS if one is in_lanes else ()) for one in CALLS],
     ids=lambda program: program.__name__,
 )
-def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monkeypatch):
+def test_joined_prints_have_the_same_events_with_fewer_host_calls(program, same_bits, monkeypatch):
     compiled = jax.jit(program)
     plain = compiled(X)
     with jdw.capture() as run:
@@ -112,7 +112,8 @@ def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monke
     assert text.count("_callback(") == CALLS[program]
     monkeypatch.setattr("jax_debug_widgets._jax.passes.program.with_joined_prints", lambda equations, _place: equations)
     apart = jax.jit(program)
-    with jdw.capture(every=1, debug=True, watch="nothing of that name") as other:  # Other settings compile anew.
+    # With other settings the program is compiled again.
+    with jdw.capture(every=1, debug=True, watch="nothing of that name") as other:
         apart(X)
     assert told(run.events) == told(other.events) != []
     assert [(one.kind, one.expected, one.seen) for one in run.findings] == [
@@ -120,7 +121,7 @@ def test_what_is_printed_stays_the_same_in_fewer_calls(program, same_bits, monke
     ]
 
 
-def test_one_of_those_that_are_joined_can_be_muted():
+def test_one_of_several_joined_prints_can_be_muted():
     compiled = jax.jit(in_scan)
     with jdw.capture() as run:
         compiled(X)
@@ -133,7 +134,7 @@ def test_one_of_those_that_are_joined_can_be_muted():
     assert counts == {"min": 8, "max": 4, "mean": 8}
 
 
-def test_they_come_in_the_order_of_the_source():
+def test_joined_prints_arrive_in_source_order():
     with jdw.capture() as run:
         jax.jit(in_scan)(X)
     assert [event.text.split()[0] for event in run.events] == ["min", "max", "mean"] * 4

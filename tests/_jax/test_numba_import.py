@@ -25,11 +25,11 @@ assert importable("jax_debug_widgets.watch.statistics.native", "nothing")
 """
 
 
-def test_it_is_imported_anew_where_an_import_was_broken_off():
+def test_numba_is_imported_again_after_an_interrupted_import():
     subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], check=True, timeout=120)
 
 
-def test_a_wait_for_numba_is_of_the_stage_in_which_it_ended(monkeypatch):
+def test_the_time_of_a_numba_import_counts_for_the_stage_in_which_it_ended(monkeypatch):
     monkeypatch.setattr(native._waits, "ended", [(3.0, 2.0), (5.0, 0.5)])
     monkeypatch.setattr(native.time, "monotonic", lambda: 10.0)
     assert native.taken(within=1.0) == 0, "an inner function, traced later, however long it took"

@@ -1,4 +1,4 @@
-"""What tells operations apart."""
+"""Test how operations are distinguished by their origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single numbers that a program prints are few results of it, which compile fast however many they are."""
+"""Test that the scalars which a program prints are packed into a few results, which compile fast for any number."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ def test_each_number_is_in_its_place_with_all_its_bits(together, count, dtype):
 
 
 def concatenated(jaxpr):
-    """How many operands each concatenation of a program has."""
+    """Return the number of operands of each concatenation in a program."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "concatenate":
             yield len(equation.invars)
@@ -36,7 +36,7 @@ def concatenated(jaxpr):
 
 
 @pytest.mark.parametrize(("together", "count"), WAYS)
-def test_no_more_than_few_are_concatenated_at_once(together, count):
+def test_a_concatenation_takes_at_most_few_operands(together, count):
     program = jax.make_jaxpr(together)(*[jnp.float32(1)] * count)
     assert max(concatenated(program.jaxpr), default=0) <= _FEW
     assert [variable.aval.str_short() for variable in program.jaxpr.outvars] == [f"float32[{count}]"]
@@ -46,7 +46,7 @@ def test_no_more_than_few_are_concatenated_at_once(together, count):
     "transform", [lambda f: f, jax.value_and_grad, jax.checkpoint], ids=["plain", "grad", "checkpoint"]
 )
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
-def test_of_many_prints_each_says_its_own_number(transform, backend, monkeypatch):
+def test_each_of_many_prints_shows_its_own_number(transform, backend, monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
 
     def many(x):

@@ -1,4 +1,4 @@
-"""Which private names of JAX are used: each is in the table of features, and none is used when a module is imported."""
+"""Test that each private name of JAX is in the table of features, and that none is used when a module is imported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def private_imports(tree: ast.AST) -> Iterator[str]:
 
 
 def modules_of_jax(tree: ast.AST) -> dict[str, str]:
-    """What a file calls the modules that it imports from `private` -> what they are called there."""
+    """Return the local names of the modules that a file imports from `private`, with their names there."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == OURS]
     found = {one.asname or one.name: one.name for node in imports for one in node.names}
     return {
@@ -38,7 +38,7 @@ def modules_of_jax(tree: ast.AST) -> dict[str, str]:
 
 
 def names_used(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Module and name of what a file uses of JAX's modules, as an attribute or as what it replaces."""
+    """Return module and name of each attribute of JAX's modules that a file reads or replaces."""
     modules = modules_of_jax(tree)
     for node in ast.walk(tree) if modules else ():
         match node:
@@ -52,7 +52,7 @@ def names_used(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def names_used_by_the_body(tree: ast.Module) -> Iterator[str]:
-    """What of JAX's modules is used when the file is imported: not in functions, nor in annotations."""
+    """Return the names of JAX's modules that are used at import, not in functions or annotations."""
     modules = modules_of_jax(tree)
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
@@ -79,13 +79,13 @@ def all_in_table() -> Iterator[Mapping[str, str]]:
 
 
 def names_in_table() -> set[tuple[str, str]]:
-    """Module and name of all that some feature needs."""
+    """Return module and name of everything that a feature needs."""
     return {(found["module"], found["path"].partition(".")[0]) for found in all_in_table()}
 
 
 @functools.cache
 def parsed() -> dict[Path, ast.Module]:
-    """Each file of the package."""
+    """Return the syntax tree of each file of the package."""
     return {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
 
 
@@ -107,7 +107,8 @@ def test_each_name_that_is_used_is_public_or_in_the_table_of_features():
         for module, name in names_used(tree)
         if (module, name) not in table and name not in public_names(module) | ALWAYS
     }
-    optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}  # It looks whether it is there.
+    # This name is optional: the code tests whether it exists.
+    optional = {"_jax/compat/versions.py: sharding_impls._internal_use_concrete_mesh"}
     since_11 = {f"_jax/compat/versions.py: flattree.{name}" for name in ("nones", "pack")}
     names = () if versions.EXPLAINS_TRACES else ("config.trace_context", "pe.explain", "pe.trace_to_jaxpr")
     since_9 = {f"_jax/running/cache_misses.py: {name}" for name in names}

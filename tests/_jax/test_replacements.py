@@ -1,4 +1,4 @@
-"""Functions of ours that lie on one another in JAX are taken out in any order."""
+"""Test that nested replacements of functions of JAX can be removed in any order."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def contents(owner):
     "make", [on_a_module, on_a_class_that_inherits_it, on_a_static_method, on_a_property, in_a_table]
 )
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
-def test_whoever_leaves_first_the_others_stay_and_at_last_all_is_as_it_was(make, order):
+def test_replacements_are_undone_in_any_order_and_the_original_comes_back(make, order):
     owner, put_in, read = make()
     before = contents(owner)
     ours = [Replacements() for _ in range(3)]

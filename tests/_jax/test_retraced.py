@@ -1,4 +1,4 @@
-"""A capture gives what plain JAX gives, also where what a function reads has changed since it was traced."""
+"""Test that a capture computes what plain JAX does if a value that a function reads has changed since its trace."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_global_that_has_changed_since_the_trace_changes_nothing(kind, options
     assert is_untouched or {read.names for read in run.stale_reads} == {("factor",)}
 
 
-def test_what_it_prints_is_what_plain_jax_prints():
+def test_a_function_with_a_changed_global_prints_what_plain_jax_prints():
     @jax.jit
     def f(x):
         jax.debug.print("{} times {}", x, factor)
@@ -136,7 +136,7 @@ def test_zeros_of_different_signs_are_different():
     assert run.stale_reads
 
 
-def test_an_array_that_is_another_now_changes_nothing():
+def test_a_replaced_global_array_changes_no_result_and_is_reported():
     changed_to(np.arange(4.0, dtype=np.float32))
     jitted = jax.jit(says)
     plain = jitted(X)
@@ -158,7 +158,7 @@ def test_a_function_that_cannot_be_traced_any_more_runs():
 
 
 @pytest.mark.parametrize("kind", ["a function that prints", "a silent function", "a loop that is not jitted"])
-def test_what_a_capture_has_traced_first_holds_for_others(kind):
+def test_a_function_traced_first_in_a_capture_keeps_its_result_in_other_captures(kind):
     function = KINDS[kind]()
     with jdw.capture():
         first = function(X)
@@ -225,7 +225,7 @@ def test_the_note_names_an_attribute_of_a_method_s_object():
     assert run["y"]["value"] == [3.0]
 
 
-def test_each_run_says_it_and_none_where_the_value_is_back():
+def test_each_run_reports_a_changed_global_until_the_old_value_is_back():
     jitted = jax.jit(says)
     jitted(X)
     told = []
@@ -260,7 +260,7 @@ UNCHANGED = {
 @pytest.mark.parametrize("options", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("kind", UNCHANGED)
 @pytest.mark.each
-def test_where_nothing_has_changed_nothing_is_told(kind, options):
+def test_an_unchanged_function_has_no_stale_reads(kind, options):
     jitted = jax.jit(UNCHANGED[kind])
     plain = jitted(X)
     with jdw.capture(**options) as run:
@@ -268,8 +268,8 @@ def test_where_nothing_has_changed_nothing_is_told(kind, options):
     assert run.stale_reads == []
 
 
-def test_that_jax_numbers_checks_anew_is_no_difference():
-    """Each trace of `checkify.check` takes the next number: a function that prints is traced once more in a capture."""
+def test_a_changed_number_of_a_checkify_check_is_no_stale_read():
+    """Each trace of `checkify.check` takes the next number, and a capture traces a function that prints once more."""
 
     @jax.jit
     def program(x):
@@ -287,7 +287,7 @@ def test_that_jax_numbers_checks_anew_is_no_difference():
     "noted", [traceback.format_stack, traceback.extract_stack, lambda: "".join(traceback.format_stack())]
 )
 def test_a_callback_that_notes_where_it_was_traced_is_no_difference(noted):
-    """`equinox.error_if` does so: what it raises tells of the lines around it."""
+    """`equinox.error_if` does this: its exception shows the lines around it."""
 
     @jax.jit
     def program(x):
@@ -300,7 +300,7 @@ def test_a_callback_that_notes_where_it_was_traced_is_no_difference(noted):
     assert run.stale_reads == []
 
 
-def test_what_is_looked_up_is_no_trace_to_what_counts_them(monkeypatch):
+def test_looking_up_a_program_sends_no_trace_event_to_jax(monkeypatch):
     def told():
         events = []
         monkeypatch.setattr(util, "test_event_listener", lambda event, *_: events.append(event))

@@ -1,4 +1,4 @@
-"""What says nothing runs in a capture as it was compiled before; what does is captured all the same."""
+"""Test that a capture reuses the executables of functions without effects, and still captures all others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = jnp.linspace(0.1, 1, 5)
 
 @pytest.fixture
 def compiled():
-    """The names of what JAX has traced, lowered or compiled since, in this thread: those of other tests may still run."""
+    """Return the names that JAX has traced, lowered or compiled since, in this thread only."""
     seen, thread = [], threading.get_ident()
 
     def note(event, _seconds, fun_name="", **_details: Any):
@@ -49,7 +49,7 @@ def _no_breakpoint_was_left_out():
 
 
 def counting_traces(function):
-    """The function jitted, and how often it was traced."""
+    """Return the jitted function, and a list with an entry for each trace."""
     traces = []
 
     @jax.jit
@@ -71,7 +71,7 @@ SILENT = {
 
 @pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("kind", SILENT)
-def test_what_says_nothing_is_neither_traced_nor_compiled_in_a_capture(kind, compiled):
+def test_a_function_without_prints_is_neither_traced_nor_compiled_again_in_a_capture(kind, compiled):
     function, traces = counting_traces(SILENT[kind])
     expected = function(X)
     compiled.clear()
@@ -82,7 +82,7 @@ def test_what_says_nothing_is_neither_traced_nor_compiled_in_a_capture(kind, com
     assert len(traces) == 1 and not compiled
 
 
-def test_nor_are_operations_that_are_not_jitted(compiled):
+def test_unjitted_operations_are_not_compiled_again_in_a_capture(compiled):
     def computed():
         return (jnp.where(X > 0.5, X, 0) @ jnp.ones((5, 3)) + X[1:4]).mean()
 
@@ -95,7 +95,7 @@ def test_nor_are_operations_that_are_not_jitted(compiled):
     assert not compiled
 
 
-def test_what_was_not_called_before_is_compiled_once_for_all_captures_of_one_kind(compiled):
+def test_a_new_function_is_compiled_once_for_all_captures_of_one_kind(compiled):
     function, traces = counting_traces(jnp.tanh)
     with jdw.capture():
         function(X)
@@ -105,7 +105,7 @@ def test_what_was_not_called_before_is_compiled_once_for_all_captures_of_one_kin
     assert len(traces) == 1 and not compiled
 
 
-def test_what_a_capture_traces_first_is_compiled_once_where_python_calls_it_each_time(compiled):
+def test_a_function_that_a_capture_traces_first_is_compiled_once_under_an_unjitted_grad(compiled):
     function, _ = counting_traces(jnp.sin)
     with jdw.capture():
         jax.grad(function)(2.0)
@@ -125,7 +125,7 @@ CAPTURES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("second", range(len(CAPTURES)))
 @pytest.mark.parametrize("first", range(len(CAPTURES)))
-def test_in_whatever_captures_a_function_ran_before_each_watches_and_checks_it(first, second):
+def test_each_capture_watches_and_checks_a_function_whatever_captures_ran_it_before(first, second):
     @jax.jit
     def program(x):
         def body(x, i):
@@ -143,7 +143,7 @@ def test_in_whatever_captures_a_function_ran_before_each_watches_and_checks_it(f
         assert [one.kind for one in run.findings] == (["oob"] if "check" in options else []), number
 
 
-def test_what_a_jitted_function_closes_over_is_freed_with_it():
+def test_the_closure_of_a_jitted_function_is_freed_with_it():
     held = jnp.ones(10)
     function = jax.jit(partial(lambda x: x, held))
     held = weakref.ref(held)
@@ -176,7 +176,7 @@ TELLING = {
 
 
 @pytest.mark.parametrize("kind", TELLING)
-def test_what_says_something_is_captured_though_it_was_called_before(kind):
+def test_a_function_with_prints_is_captured_even_if_it_was_called_before(kind):
     function, _ = counting_traces(TELLING[kind])
     expected = jax.block_until_ready(function(X))
     jax.effects_barrier()
@@ -216,7 +216,7 @@ def test_a_breakpoint_that_was_left_out_is_there_in_a_capture():
     assert [event.kind for event in run.events] == ["breakpoint"]
 
 
-def test_what_a_traced_function_raises_comes_as_without_a_capture():
+def test_an_exception_of_a_traced_function_is_that_without_a_capture():
     @jax.jit
     def failing(x):
         raise ValueError(f"of shape {x.shape}")

@@ -1,4 +1,4 @@
-"""Work that several threads share is done once, by whoever comes, and its memory is given back by the last."""
+"""Test that threads share a job: each part is done once, and the last thread frees the job's memory."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PARTS = 500
 
 @pytest.fixture(scope="module")
 def jobs() -> Any:
-    """Compiled when a test first needs them, and not by each process that collects tests."""
+    """Compile the jobs when a test first needs them, and not in each process that collects tests."""
     return importlib.import_module("tests._jax.thread_pool_jobs")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_each_part_is_done_once(threads, jobs):
+def test_each_part_of_a_job_is_done_once(threads, jobs):
     task, begin = jobs.task.ctypes, threading.Barrier(threads)
     for _ in range(20):
         counts = np.zeros(PARTS, np.uint64)
         job = int(
             jobs.counting_job(counts, threads + 1)
-        )  # One more: or the last thread would give it back while it is looked at here.
+        )  # One more user, or the last thread would free the job while the test reads it.
 
         def work(job=job):
             begin.wait()
@@ -51,7 +51,7 @@ def test_each_part_is_done_once(threads, jobs):
         thread_pool._leave(np.uint64(job))
 
 
-def test_who_comes_when_all_is_done_has_nothing_to_do(jobs):
+def test_a_thread_that_joins_a_finished_job_does_nothing(jobs):
     counts = np.zeros(3, np.uint64)
     job = jobs.counting_job(counts, 3)
     for _ in range(2):
@@ -60,15 +60,15 @@ def test_who_comes_when_all_is_done_has_nothing_to_do(jobs):
     thread_pool._leave(job)
 
 
-def test_threads_of_xla_do_help(jobs):
-    """Each of two parts waits for the other, so two threads are at work at once."""
+def test_two_xla_threads_work_on_one_job_at_once(jobs):
+    """Each of two parts waits for the other, so that two threads must work at once."""
     register("jax_debug_widgets_tests_meet", jobs.handle)
     told = jax.ffi.ffi_call("jax_debug_widgets_tests_meet", jax.ShapeDtypeStruct((2,), np.uint32))()
     assert np.asarray(told).tolist() == [2, 2], "how many came, and how many of them met the other"
 
 
 def test_programs_that_run_at_once_do_not_disturb_each_other():
-    """Each has its own job, and all ask the same few threads."""
+    """Each program has its own job, and all use the same few threads."""
     table = jax.jit(lambda x: jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((len(x), 9), np.float32))(x))
     arrays = [np.random.default_rng(seed).normal(seed, size=(3, 1_000_000)).astype(np.float32) for seed in range(6)]
     alone = [np.asarray(table(array)) for array in arrays]

@@ -1,4 +1,4 @@
-"""The table of behaviours says what the tests say."""
+"""Test that the table of behaviours agrees with the marks of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cases of parametrized tests run."""
+"""Test which cases of a parametrized test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may import whom, what an import may bring along at run time, how long a file may be, and which names docstrings name."""
+"""Test the layers of imports, what an import loads, the length of files, and the names in docstrings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def after_importing(*modules: str, cwd: Path = ROOT) -> dict[str, list[str]]:
 
 
 def rooms() -> list[str]:
-    """The path of every room that the contracts name, from the package on: `events`, `_jax/compat`."""
+    """Return the path of every room in the contracts, from the package on: `events`, `_jax/compat`."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     return [
         "/".join([*container.split(".")[1:], room])
@@ -62,7 +62,7 @@ def test_imports_point_down_the_list_of_rooms():
 
 
 def imports_of(module: str, modules: dict[str, Path]) -> set[str]:
-    """The modules of ours that a module imports anywhere: in functions and for types as well."""
+    """Return our modules that a module imports, also in functions and for types."""
     imported = set()
     for node in ast.walk(ast.parse(modules[module].read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -72,14 +72,14 @@ def imports_of(module: str, modules: dict[str, Path]) -> set[str]:
 
 
 def modules_in(package: Path) -> dict[str, Path]:
-    """Module -> its file."""
+    """Return each module of a folder with its file."""
     return {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in package.rglob("*.py")
     }
 
 
-def test_no_module_imports_itself_by_way_of_others():
+def test_imports_have_no_cycles():
     modules = modules_in(ROOT / "jax_debug_widgets")
     graph = {module: imports_of(module, modules) for module in modules}
     TopologicalSorter(graph).prepare()  # Raises `CycleError`, which names the modules.
@@ -122,7 +122,7 @@ def test_the_package_loads_without_ipython_and_matplotlib_and_starts_no_thread()
     assert after["threads"] == []
 
 
-def test_what_captures_loads_without_any_extra():
+def test_the_capturing_modules_load_without_any_extra():
     loaded = after_importing("jax_debug_widgets.session", "jax_debug_widgets.magics", "jax_debug_widgets.pytest")
     assert {"numba", "pandas", "pyarrow", "treescope"}.isdisjoint(loaded["modules"])
 
@@ -135,7 +135,7 @@ def test_the_probe_sees_what_an_import_brings_along(tmp_path):
 
 
 def unexplained(path: Path) -> bool:
-    """Whether a file is long, and its first lines do not say why."""
+    """Return whether a file is long and its first lines do not give a reason."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return len(lines) > 300 and "more than 300 lines because" not in " ".join(lines[:20])
 
@@ -157,7 +157,7 @@ NOT_OURS = {"pytest", "A", "Compiled", "ExecuteReplicated", "HostBufferSemantics
 
 
 def bound_in(node: ast.AST) -> set[str]:
-    """The names and attributes that the code below a node defines, assigns or imports."""
+    """Return the names and attributes that the code below a node defines, assigns or imports."""
     names = set[str]()
     for one in ast.walk(node):
         match one:
@@ -180,7 +180,7 @@ def docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef) -> Iterator[tu
 
 
 class Names:
-    """The modules and classes of a package, and what they bind."""
+    """The modules and classes of a package, and the names that they bind."""
 
     def __init__(self, package: Path, public: Collection[str]) -> None:
         self.package, self.public, self.modules = package, public, modules_in(package)
@@ -202,7 +202,10 @@ class Names:
         return is_bound and (len(rest) < 2 or self.has_member(rest[0], rest[1]))
 
     def exists(self, reference: str) -> bool:
-        """Whether `room.module.Name`, `Class.member`, `module.Name` or `module.py` exists, or is not a name of ours."""
+        """Return whether a reference exists, or is not a name of ours.
+
+        References have the form `room.module.Name`, `Class.member`, `module.Name` or `module.py`.
+        """
         first, *rest = reference.split(".")
         if not NOT_OURS.isdisjoint((first, reference)):
             return True
@@ -219,7 +222,7 @@ class Names:
         return not (alike and rest[0][0].isupper()) or any(self.has(module, rest) for module in alike)
 
     def missing(self) -> list[str]:
-        """`file:line: reference` for each reference in a docstring that does not exist."""
+        """Return `file:line: reference` for each reference in a docstring that does not exist."""
         return [
             f"{self.modules[module].relative_to(self.package)}:{line}: {reference}"
             for module, tree in self.trees.items()
@@ -229,11 +232,11 @@ class Names:
         ]
 
 
-def test_what_docstrings_refer_to_exists():
+def test_names_in_docstrings_exist():
     assert Names(ROOT / "jax_debug_widgets", jax_debug_widgets.__all__).missing() == []
 
 
-def test_a_reference_to_what_is_not_there_is_found(tmp_path):
+def test_a_reference_to_a_missing_name_is_found(tmp_path):
     package = tmp_path / "package"
     (package / "room").mkdir(parents=True)
     (package / "room" / "__init__.py").write_text("class Base:\n    x: int\n")

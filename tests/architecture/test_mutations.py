@@ -1,4 +1,4 @@
-"""The mutations of `python -m tests.mutations` can still be made."""
+"""Test that the mutations of `python -m tests.mutations` can still be applied."""
 
 from __future__ import annotations
 

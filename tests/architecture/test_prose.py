@@ -1,4 +1,4 @@
-"""The check of the prose can fail."""
+"""Test that the check of the prose can fail."""
 
 from __future__ import annotations
 

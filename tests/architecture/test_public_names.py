@@ -1,4 +1,4 @@
-"""What `jax_debug_widgets.` offers after the dot."""
+"""Test the public names of `jax_debug_widgets`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loaded run tells, as plain data: the same in a process without JAX. This module imports no JAX."""
+"""Return everything that a loaded run shows, as plain data. This module must not import JAX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jax_debug_widgets as jdw
 
 
 def told(path: str) -> dict[str, Any]:
-    """Load a run, and return all that a reader of it sees."""
+    """Load a run, and return everything that a reader of it sees."""
     run = jdw.load(path)
     bundle = run._repr_mimebundle_()[0]
     names = list(run)

@@ -1,4 +1,4 @@
-"""Several runs beside each other."""
+"""Test the comparison of several runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stepped(w, lr, i):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """Three runs that differ in their learning rate, a zip file, and what is no run."""
+    """Return a folder with three runs of different learning rates, a zip file, and a file that is no run."""
     folder = tmp_path_factory.mktemp("sweep")
     for number, lr in ((1, 0.1), (2, 0.3), (10, 3.0)):
         config = {"lr": lr, "seed": 0, "w": np.float32(2), "layers": (2, 3)}
@@ -48,7 +48,7 @@ def sweep(tmp_path_factory):
 
 @pytest.mark.behaviour("R4")
 def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
-    monkeypatch.setattr(reader, "RunReader", None)  # No run is read for it: what each says of itself is enough.
+    monkeypatch.setattr(reader, "RunReader", None)  # No run is read: the summaries in the files are enough.
     runs = jdw.load(f"{sweep}/run*.jdw")
     table = runs.to_pandas()
     assert list(table.name) == ["lr1", "lr2", "lr10"] and list(table["config.lr"]) == [0.1, 0.3, 3.0]
@@ -61,7 +61,7 @@ def test_a_table_has_a_row_a_run_in_natural_order(sweep, monkeypatch):
     assert html.count("<tr>") == 4 and "last loss" in html and "0.1" in html
 
 
-def test_a_folder_of_runs_is_loaded_as_all_of_them_and_what_is_none_is_told(sweep):
+def test_a_folder_loads_all_its_runs_and_names_the_unreadable_ones(sweep):
     runs = jdw.load(sweep)
     assert [row.name for row in runs.rows] == ["lr1", "lr2", "lr10", ""] and len(runs) == 4
     assert runs.rows[-1].called == "saved" and runs["saved"].name == "", "its user has given it no name"
@@ -114,7 +114,7 @@ def test_lines_of_several_values_have_the_names_of_the_values_too(tmp_path):
 
 
 @pytest.mark.behaviour("R4")
-def test_where_runs_part_is_a_table(sweep):
+def test_the_differences_of_several_runs_are_a_table(sweep):
     runs = jdw.load(f"{sweep}/run*.jdw")
     told = runs.differences()
     assert told.labels == ("lr 0.1", "lr 0.3", "lr 3")
@@ -164,7 +164,7 @@ def test_runs_that_agree_and_one_run_alone(sweep):
 
 
 @pytest.mark.behaviour("R4")
-def test_one_picture_has_the_series_of_all_with_what_differs_between_them(sweep):
+def test_the_plot_of_several_runs_labels_them_by_their_differing_configuration(sweep):
     runs = jdw.load(f"{sweep}/run*.jdw")
     axes = runs.plot("loss", log=True)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["lr 0.1", "lr 0.3", "lr 3"]
@@ -194,7 +194,7 @@ def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp
         copy = shutil.copytree(tmp_path / "0.jdw", tmp_path / f"{number}.jdw")
         for file in (copy / "run.json", copy / "p00000/state.json"):
             file.write_text(json.dumps({**json.loads(file.read_text()), "config": {"lr": number}}))
-    plt.subplots()  # And matplotlib is there.
+    plt.subplots()  # Matplotlib can be imported.
     began = time.process_time()
     axes = jdw.load(f"{tmp_path}/*.jdw").plot("loss")
     assert time.process_time() - began < 1.0
@@ -207,7 +207,7 @@ def test_twenty_runs_of_fifty_thousand_steps_are_drawn_in_less_than_a_second(tmp
 
 
 @pytest.mark.parametrize("state", ["is gone", "is cut"])
-def test_of_a_run_that_says_nothing_of_itself_the_row_is_what_can_be_read(sweep, tmp_path, state):
+def test_the_row_of_a_run_without_state_has_what_can_be_read(sweep, tmp_path, state):
     """Its state is lost. All its files are sealed, so that it is over."""
     copy = shutil.copytree(sweep / "run1.jdw", tmp_path / "cut.jdw")
     if state == "is gone":

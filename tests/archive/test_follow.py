@@ -1,4 +1,4 @@
-"""A run that another process writes, while it does."""
+"""Test a run that is read while another process writes it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_job_is_followed_to_its_end(job, tmp_path):
 
 
 @pytest.mark.behaviour("R3")
-def test_what_the_magic_loads_is_followed_while_it_is_written(job, tmp_path, ours):
+def test_the_load_magic_follows_a_run_while_it_is_written(job, tmp_path, ours):
     path = tmp_path / "run.jdw"
     until(lambda: jdw.load(path).goes_on)
     run = ours.run(f"%jaxdebug load {path}").result.result
@@ -92,7 +92,7 @@ def test_what_the_magic_loads_is_followed_while_it_is_written(job, tmp_path, our
 
 @pytest.mark.parametrize("is_asked_for", [True, False])
 def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path, is_asked_for):
-    """Also while the process that started it, as a notebook may, has not asked how it ended."""
+    """Also if its parent process, for example a notebook, has not waited for it yet."""
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)
     until(lambda: len(run.events) == 200)
@@ -152,7 +152,7 @@ def test_a_folder_that_is_away_for_a_moment_is_followed_again(job, tmp_path):
     assert run.status().state == "running"
 
 
-def test_another_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path):
+def test_a_new_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path):
     step = jax.jit(lambda x: jax.debug.print("{x}", x=x))
     folder = tmp_path / "run.jdw"
     with jdw.capture(record=folder):
@@ -198,7 +198,7 @@ def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
                 break
             before = len(run.events)
             go_on(process)
-            until(lambda before=before: len(run.events) > before or not run.goes_on)  # Little of it is written at once.
+            until(lambda before=before: len(run.events) > before or not run.goes_on)  # Little is written at a time.
         assert run.wait(20) and process.poll() is None, "the job goes on"
         why = "File too large" if full == "no file may grow" else "No space left on device"
         told = [note for note in run.notes if note.startswith("Recording stopped at ")]

@@ -1,4 +1,4 @@
-"""What was written by each version of the format is read; what is torn, newer or hostile is told in a sentence."""
+"""Test that files of each version of the format are read, and that torn, newer or hostile files have a clear error."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ CASES = Path(__file__).parents[1] / "run_cases"
 
 @pytest.fixture
 def golden(tmp_path):
-    """A copy of the golden folder, to be spoiled."""
+    """Return a copy of the golden folder that the test may damage."""
     return Path(shutil.copytree(CASES / f"v{VERSION}.jdw", tmp_path / "run.jdw"))
 
 
 def changed(path, change):
-    """Rewrite a JSON file by `change`, or each line of one."""
+    """Apply `change` to a JSON file, or to each line of a JSONL file."""
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
     path.write_text("\n".join(json.dumps(change(json.loads(line))) for line in lines) + "\n")
 
@@ -58,7 +58,7 @@ def test_a_newer_version_is_refused_with_what_to_do(golden):
         jdw.load(golden)
 
 
-def test_what_is_not_known_is_passed_over(golden):
+def test_unknown_columns_files_and_fields_are_ignored(golden):
     (path,) = (golden / "p00000/events").iterdir()
     table = parquet.read_table(path)
     parquet.write_table(table.append_column("colour", pa.array(["red"] * len(table))), path)
@@ -76,7 +76,7 @@ def without(folder, missing):
         parquet.write_table(table.drop_columns([name for name in missing if name in table.column_names]), path)
 
 
-def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
+def test_optional_columns_of_calls_may_be_missing_in_older_files(golden):
     without(golden, later := {field.name for field in dataclasses.fields(Call) if field.default is None})
     assert {"run", "numba", "function"} <= later
     calls = jdw.load(golden).calls
@@ -87,7 +87,7 @@ def test_of_a_call_older_files_may_lack_what_can_be_none(golden):
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other"])
-def test_what_is_no_run_is_told(tmp_path, what):
+def test_a_path_without_a_run_is_refused_with_a_reason(tmp_path, what):
     path = tmp_path / "run.jdw"
     if what == "text":
         path.write_text("hello")
@@ -101,7 +101,7 @@ def test_what_is_no_run_is_told(tmp_path, what):
 
 @pytest.fixture(scope="module")
 def open_run(tmp_path_factory):
-    """A run in five batches that nobody has sealed, and how many events there are after each."""
+    """Return a live run of five batches, and the number of events after each."""
     with jdw.capture(watch="y", values=True) as run:
         for i in range(5):
             jax.jit(lambda x, i: (y := x * 2, jax.debug.print("{i} {y}", i=i, y=y))[0])(jnp.ones(20), i)
@@ -119,7 +119,7 @@ def open_run(tmp_path_factory):
     return folder, set(ends)
 
 
-def test_of_a_torn_file_all_batches_that_are_complete_are_read(open_run, tmp_path):
+def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
     folder, ends = open_run
     found, whole = set(), [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
     for name in ("events", "watched", "arrays"):
@@ -137,7 +137,7 @@ def test_of_a_torn_file_all_batches_that_are_complete_are_read(open_run, tmp_pat
 
 
 def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
-    """Each table is sealed by itself: its sealed file comes, then its live one goes."""
+    """Each table is sealed separately: first its sealed file is written, then its live file is removed."""
     folder, _ = open_run
     whole = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
     for done in range(7):
@@ -156,8 +156,8 @@ def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
         assert [event.text for event in run.store.range(0, 99)] == whole and not run.problems
 
 
-def test_what_is_sealed_between_two_looks_is_looked_for_again(open_run, tmp_path, monkeypatch):
-    """Its live files were seen, and are sealed when they are read."""
+def test_files_that_are_sealed_while_they_are_read_are_found(open_run, tmp_path, monkeypatch):
+    """The live files are found, and are sealed before they are read."""
     path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(read_run(open_run[0], Budget()).store)
     look, looks = reader.stretches_of, []
 
@@ -229,7 +229,7 @@ def test_a_batch_that_is_not_as_it_was_written_is_known_by_its_checksum():
 
 
 class Evil:
-    """Leaves a file behind where it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __reduce__(self) -> tuple:
         return Path.touch, (Path("pickle-was-here"),)
@@ -265,7 +265,7 @@ def test_a_hostile_line_of_sites_is_refused(golden, what, monkeypatch, tmp_path)
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """A run in three parts, each of several groups of rows, with lanes and arrays; and its events."""
+    """Return a run in three parts, each of several groups of rows, with lanes and arrays; and its events."""
     with jdw.capture(watch="y", values=True) as run:
         for i in range(30):
             jax.jit(lambda x, i: (y := x * i, jax.debug.print("{i} {y}", i=i, y=y[:3]))[0])(jnp.ones(20), i)
@@ -288,8 +288,8 @@ def parts(tmp_path_factory):
 
 @pytest.mark.behaviour("R1")
 @pytest.mark.parametrize("table", ["events", "watched", "arrays", "sites.jsonl", "part", "calls"])
-def test_of_a_run_with_a_damaged_file_all_else_is_read_and_the_loss_is_said(parts, tmp_path, table):
-    """Every 150th byte of the file is another one, or it is gone; what is shown is right, in order, and counted."""
+def test_a_run_with_a_damaged_file_is_read_with_a_note_about_the_loss(parts, tmp_path, table):
+    """Every 150th byte of the file is changed, or the file is removed; the events shown are right and ordered."""
     folder, events = parts
     right = [(event.text, event.site.label, bits(event.values)) for event in events]
     rest = set()
@@ -326,7 +326,7 @@ def test_a_pickle_is_bytes_and_nothing_else(golden, monkeypatch, tmp_path):
 
 
 def spoiled(data):
-    """The same JSON, each of its leaves something else once."""
+    """Yield variants of the JSON data: each replaces one part by another value."""
     others = (None, -1, 1 << 70, 0.5, "x", [], {}, [[]], True)
     places: list[tuple] = []
 
@@ -347,7 +347,7 @@ def spoiled(data):
 
 
 @pytest.mark.parametrize("name", ["run.json", "p00000/state.json", "p00000/sites.jsonl"])
-def test_whatever_stands_in_a_file_the_error_is_a_sentence(golden, name):
+def test_invalid_content_of_a_file_raises_only_a_run_file_error(golden, name):
     path = golden / name
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
     for number, line in list(enumerate(lines))[:3]:
@@ -385,14 +385,14 @@ def test_a_file_that_says_it_is_huge_is_refused(golden):
         jdw.load(golden)
 
 
-def test_of_a_run_whose_state_cannot_be_read_its_events_are_shown(golden):
+def test_a_run_with_an_unreadable_state_has_its_events_and_a_note(golden):
     (golden / "p00000/state.json").write_text("[" * 100_000)
     run = jdw.load(golden)
     assert len(run.events) == 15 and "state.json cannot be read" in "".join(run.notes)
 
 
 def rewritten(name, change):
-    """The damage that replaces a text by `change` of it."""
+    """Return a function that replaces a text in a file by `change` of it."""
 
     def damage(folder):
         (folder / "p00000" / name).write_text(change((folder / "p00000" / name).read_text("utf-8")), "utf-8")
@@ -428,7 +428,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_process_lives(tmp_path, name):
+def test_a_damaged_file_of_a_finished_run_is_named_and_the_rest_loads_while_its_process_lives(tmp_path, name):
     damage, events, says = DAMAGES[name]
 
     @jax.jit
@@ -448,8 +448,8 @@ def test_what_is_damaged_of_a_finished_run_is_told_and_the_rest_loads_while_its_
     assert (loaded.status().state, len(loaded.events)) == ("done", events)
 
 
-def test_numbers_are_the_numbers_of_the_columns(golden):
-    """What others read there is what we show."""
+def test_the_column_numbers_has_the_elements_of_the_values(golden):
+    """Other readers find the same numbers there as we show."""
     frame = parquet.read_table(golden / "p00000/events").to_pandas()
     run = jdw.load(golden)
     shown = {event.seq: event for event in run.events if event.kind != "watch"}

@@ -1,4 +1,4 @@
-"""Files of runs that are torn at any byte, or made by somebody who wants memory or secrets."""
+"""Test files of runs that are torn at any byte, or made to exhaust memory or to read other files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCHES, BATCH = 3, 8
 
 @pytest.fixture
 def live(tmp_path):
-    """The folder of a run in batches that nobody has sealed."""
+    """Return the folder of a live run of several batches."""
     with jdw.capture() as run:
         for i in range(BATCHES):
             jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
@@ -44,7 +44,7 @@ def live(tmp_path):
 
 @pytest.mark.behaviour("W5")
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["live", "sealed"])
-def test_of_two_thousand_torn_files_complete_batches_are_read_or_nothing(live, tmp_path, is_sealed):
+def test_two_thousand_torn_files_give_complete_batches_or_nothing(live, tmp_path, is_sealed):
     folder = jdw.load(live).save(tmp_path / "saved.jdw") if not is_sealed else sealed(tmp_path)
     files, (file,) = FolderFiles(folder), (folder / "p00000/events").iterdir()
     whole = RowRange(0, BATCHES * BATCH if is_sealed else OPEN)
@@ -124,7 +124,7 @@ def test_a_live_batch_that_cannot_be_unpacked_is_named(live):
         ("calls", 6, 0, "3 calls of 3 with events are not in the file."),
     ],
 )
-def test_what_is_in_the_other_files_is_read_where_files_are_missing(tmp_path, gone, events, calls, said):
+def test_other_files_are_read_if_some_are_missing(tmp_path, gone, events, calls, said):
     @jax.jit
     def doubled(x):
         y = x * 2
@@ -142,7 +142,7 @@ def test_what_is_in_the_other_files_is_read_where_files_are_missing(tmp_path, go
 
 
 def sealed(tmp_path):
-    """The folder of a saved run of as many events."""
+    """Return the folder of a saved run with the same number of events."""
     with jdw.capture() as run:
         for i in range(BATCHES):
             jax.jit(lambda x: [jax.debug.print("{x} {i}", x=x, i=i) for i in range(BATCH)])(i)
@@ -166,13 +166,14 @@ assert largest() - before < 100_000, largest() - before
 
 @pytest.mark.behaviour("W5")
 def test_a_stranger_cannot_have_memory_or_files_by_saying_large_numbers(live, tmp_path):
-    """A batch says of each of its buffers how long it is unpacked; a file of inputs, how many elements an array has."""
+    """A batch states the unpacked size of each buffer, and a file of inputs the number of elements of each array."""
     folders = []
     for number, length in enumerate((10 << 30, (1 << 63) - 1, -5)):
         shutil.copytree(live, folder := tmp_path / f"batch{number}")
         for file in folder.rglob("live-*"):
             data = bytearray(file.read_bytes())
-            for at in [found.start() - 8 for found in re.finditer(rb"\x04\x22\x4d\x18", data)]:  # Of each LZ4 frame.
+            # The position of each LZ4 frame.
+            for at in [found.start() - 8 for found in re.finditer(rb"\x04\x22\x4d\x18", data)]:
                 data[at : at + 8] = length.to_bytes(8, "little", signed=True)
             file.write_bytes(data)
         folders.append(folder)

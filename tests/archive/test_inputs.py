@@ -1,4 +1,4 @@
-"""What calls were given outlives their process: they are made once more in another one, and are equal to the bit."""
+"""Test that the inputs of calls are replayed in another process with results equal to the bit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ARGUMENTS = {
 
 
 def alike(value: Any) -> Any:
-    """What must be the same of a value."""
+    """Return the properties of a value that must be the same."""
     if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         return str(jax.random.key_impl(value)), bits([jax.random.key_data(value)])
     if isinstance(value, jax.Array):
@@ -83,7 +83,7 @@ def alike(value: Any) -> Any:
 
 
 def kept(tmp_path: Path, *args: Any, **kwargs: Any) -> Any:
-    """A loaded run of a call with these arguments."""
+    """Return a loaded run of a call with these arguments."""
     with jdw.capture(keep_inputs=1) as run:
         jax.jit(lambda *_args, **_kwargs: jax.debug.print("x"), static_argnames=("static",))(*args, **kwargs)
     run.save(tmp_path / "run.jdw.zip")
@@ -124,7 +124,7 @@ class Own:
         (([jnp.ones(2)], Pair(1, Own(jnp.zeros(1)))), (None, Pair(0, Own(0))), r"args\[1\].right is a tests.archive"),
     ],
 )
-def test_what_a_file_cannot_tell_is_taken_from_an_example(tmp_path, args, like, why):
+def test_a_structure_that_a_file_cannot_hold_is_taken_from_an_example(tmp_path, args, like, why):
     run = kept(tmp_path, *args)
     taken = lambda *args: args  # noqa: E731
     with pytest.raises(ValueError, match=why):
@@ -144,7 +144,7 @@ def test_a_class_of_the_program_is_the_one_that_is_imported_elsewhere(tmp_path, 
         jdw.replay(str(path), f=taken, like=(Pair(0, 0),))
 
 
-def test_what_no_file_can_hold_is_named(tmp_path):
+def test_a_replay_from_a_file_names_inputs_that_a_file_cannot_hold(tmp_path):
     run = kept(tmp_path, jnp.ones(3), static=np.tanh)
     with pytest.raises(ValueError, match=r"kwargs\['static'\] is a numpy.ufunc, which is not in the file"):
         jdw.replay(run, f=lambda *_, **__: 0)
@@ -154,7 +154,7 @@ def test_what_no_file_can_hold_is_named(tmp_path):
         jdw.replay(run, 4, jnp.sin)
 
 
-def test_what_is_written_to_after_the_call_is_kept_as_it_was():
+def test_inputs_that_are_overwritten_after_the_call_are_kept_as_they_were():
     batch = np.arange(3.0)
     step = jax.jit(lambda x: [jax.debug.print("{}", x.sum()), x * 2][1])
     with jdw.capture(keep_inputs=2) as run:
@@ -173,7 +173,7 @@ def test_arrays_on_several_devices_are_gathered_and_it_is_said(tmp_path):
     assert any("were on 2 devices. Here they are on one" in note for note in again.run.notes)
 
 
-def test_to_keep_inputs_leaves_the_program_as_it_was(tmp_path, monkeypatch):
+def test_kept_inputs_do_not_prevent_donation(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "_PAUSE_S", 0.005)
     monkeypatch.setattr(recorder, "_STATE_S", 0.005)
     give = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -200,7 +200,7 @@ def test_large_inputs_are_bounded_and_the_oldest_go_first(tmp_path, monkeypatch)
 
 @pytest.fixture
 def damaged(tmp_path):
-    """A loaded run, and a function that changes the rows of its inputs."""
+    """Return a loaded run, and a function that changes the rows of its inputs."""
     with jdw.capture(keep_inputs=1, record=tmp_path / "run.jdw"):
         params = {"w": jnp.ones((4, 4)), "count": jnp.float32(0), "half": jnp.ones(3)}
         train_step(params, jax.random.key(0), jnp.ones((8, 4)), scale=2)
@@ -248,7 +248,7 @@ def test_a_flipped_byte_is_never_another_input(damaged):
         assert bits([leaf.data for leaf in stored.leaves]) == before
 
 
-def test_a_function_that_is_another_one_than_when_it_was_recorded_is_said(tmp_path, monkeypatch):
+def test_a_replay_notes_that_its_function_differs_from_the_recorded_one(tmp_path, monkeypatch):
     text = "import jax\n\n\n@jax.jit\ndef half(x):\n    jax.debug.print('{x}', x=x)\n    return x / 2\n"
     (tmp_path / "halves.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""`%jaxdebug save` and `%jaxdebug load`."""
+"""Test `%jaxdebug save` and `%jaxdebug load`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_cell_is_saved_and_loaded(ours, tmp_path, monkeypatch):
         ("%jaxdebug save .", "is there already"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_line(ours, tmp_path, monkeypatch, line, why):
+def test_an_impossible_save_or_load_has_an_error_of_one_line(ours, tmp_path, monkeypatch, line, why):
     monkeypatch.chdir(tmp_path)
     ours.run("%%jaxdebug\nf(jnp.arange(3))")
     assert why in ours.run(line).error

@@ -1,4 +1,4 @@
-"""The overview of a run: what each number was over many executions, of events that nobody reads."""
+"""Test the overview of a run: the range of each number over many executions, for events that are not read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.archive.programs import batched, odd, sharded, trained
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """Files of some events, whose overview has a row for three of them."""
+    """Make files of a few events each, with a row of the overview for three of them."""
     monkeypatch.setattr(writer, "_LONG", 1)
     monkeypatch.setattr(overview, "BLOCK", 3)
     monkeypatch.setattr(overview, "_AT_ONCE", 50)
@@ -45,7 +45,7 @@ def searched(x):
 
 @pytest.fixture(scope="module")
 def run():
-    """Loops of known and unknown length, gradients, lanes, devices, small vectors, NaN and infinities."""
+    """Return a run with loops of known and unknown length, gradients, lanes, devices, vectors, NaN and infinities."""
     with jdw.capture(watch="h", name="a", config={"lr": 1}) as run:
         for number in range(8):
             trained(jnp.full(32, 0.5 + number))
@@ -60,7 +60,7 @@ def run():
 
 
 def written(run, folder: Path) -> Path:
-    """The run in files of some events each."""
+    """Write the run to files of few events each."""
     files = begin(run, folder)
     for piece in run.store.kept():
         files.take([piece])
@@ -75,7 +75,7 @@ def written(run, folder: Path) -> Path:
 
 @pytest.mark.parametrize("missing", ["", "overview/part-*", "overview/part-000000000000-*", "overview/part-*2*"])
 def test_the_overview_says_of_each_number_what_its_events_say(run, tmp_path, missing):
-    """Also where it has to be made of the events."""
+    """Also if the overview must be computed from the events."""
     folder = written(run, tmp_path / "run.jdw")
     for file in folder.rglob(missing) if missing else ():
         file.unlink()
@@ -110,7 +110,7 @@ def test_the_overview_says_of_each_number_what_its_events_say(run, tmp_path, mis
 
 @pytest.mark.behaviour("R4")
 @pytest.mark.parametrize("name", ["loss", "h.mean", "odd", "found", "y@programs.py:37"])
-def test_of_a_long_run_the_newest_is_loaded_and_the_rest_is_drawn_as_mean_and_range(run, tmp_path, name, monkeypatch):
+def test_plots_of_a_long_run_draw_events_that_are_not_loaded_as_mean_and_range(run, tmp_path, name, monkeypatch):
     folder = written(run, tmp_path / "run.jdw")
     whole = run.plot(name)
     read = TableReader.stretch
@@ -129,7 +129,7 @@ def test_of_a_long_run_the_newest_is_loaded_and_the_rest_is_drawn_as_mean_and_ra
 
 @pytest.fixture
 def sweep(run, tmp_path, monkeypatch):
-    """Three long runs that differ in their learning rate."""
+    """Return three long runs with different learning rates."""
     monkeypatch.setattr(compare, "_LONG", 100)
     monkeypatch.setattr(compare, "_LONG_RUN", 1)
     first = written(run, tmp_path / "0.jdw")
@@ -151,7 +151,7 @@ def test_a_sweep_of_long_runs_is_drawn_without_reading_their_events(sweep):
     assert len(axes.lines) == len(axes.collections) == 3
 
 
-def test_where_the_overview_does_not_tell_it_the_run_is_read(sweep, run):
+def test_a_run_with_a_damaged_overview_is_read_from_its_events(sweep, run):
     runs = jdw.load(f"{sweep}/*.jdw")
     file = next((sweep / "1.jdw").rglob("overview/part-*"))
     file.write_bytes(file.read_bytes()[:-30])

@@ -1,4 +1,4 @@
-"""A run that several processes have written: each is there, and where they part is a finding."""
+"""Test a run that several processes have written: it has the events of all, and their first difference is a finding."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def other_step(x):
 
 
 def of_processes(folder, *programs: Callable[[], object]):
-    """A run in which each process runs one of these, written as `jax.distributed` has it."""
+    """Write a run in which each process runs one of these functions, as under `jax.distributed`."""
     for process, program in enumerate(programs):
         with jdw.capture(watch="y") as run:
             program()
@@ -103,12 +103,12 @@ def test_a_value_that_is_the_same_in_all_processes_is_one_series_and_others_are_
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_the_order_is_that_of_one_clock(tmp_path):
+def test_events_of_all_processes_are_in_the_order_of_one_clock(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0), steps(1.0, 2.0))
     about = folder / "p00001/process.json"
     told = json.loads(about.read_text())
     began = json.loads((folder / "p00000/process.json").read_text())["started"]
-    for ahead in (0.0, 3.0):  # Both began at the same moment; the clock of one is wrong.
+    for ahead in (0.0, 3.0):  # Both processes began at the same moment; one clock is wrong.
         clock = {"ahead": ahead, "error": 1e-4}
         about.write_text(json.dumps({**told, "started": began + ahead, "clock": clock}))
         run = jdw.load(folder)
@@ -143,7 +143,7 @@ def test_a_value_of_the_processes_own_is_no_replica_though_one_statistic_is_equa
 
 
 def evaluated(*kinds: str):
-    """A step, then an evaluation or what `kinds` says, in turn."""
+    """Return a program with a training step for each kind, followed by that kind of evaluation, if any."""
 
     def program():
         for number, kind in enumerate(kinds):
@@ -180,7 +180,7 @@ def test_a_replica_that_parts_is_found_in_its_call_though_another_program_follow
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, monkeypatch):
+def test_following_a_job_before_it_begins_shows_all_its_processes(tmp_path, monkeypatch):
     folder, written, seen = tmp_path / "run.jdw", writer._write_whole, []
 
     def looked_at(*args: Any, **options: Any):
@@ -199,8 +199,8 @@ def test_who_follows_a_job_before_it_begins_sees_all_its_processes(tmp_path, mon
     assert [len(one.events) for one in run.processes] == [1, 1]
 
 
-def test_of_a_process_with_a_hole_nothing_is_said_of_replicas_and_what_is_missing_is_counted(tmp_path, monkeypatch):
-    """A file in the middle is gone: damaged, or removed because of `record_max_mb` before it was read."""
+def test_a_process_with_missing_events_is_not_compared_with_replicas(tmp_path, monkeypatch):
+    """A file in the middle is missing: it was damaged, or removed because of `record_max_mb` before it was read."""
     monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
     monkeypatch.setattr(recorder, "_PART_BYTES", 30_000)
     folder = tmp_path / "run.jdw"
@@ -232,7 +232,7 @@ def test_processes_that_call_different_programs_are_found(tmp_path):
 @pytest.mark.behaviour("W6")
 def test_a_process_that_died_is_named_with_its_last_event_and_what_it_has_not_called(tmp_path):
     folder = of_processes(tmp_path / "run.jdw", steps(1.0, 2.0, 3.0), steps(1.0, 2.0))
-    for process, pid in ((0, os.getpid()), (1, 2**22 + 1)):  # There is no such process.
+    for process, pid in ((0, os.getpid()), (1, 2**22 + 1)):  # No process has the second number.
         state = folder / f"p{process:05d}/state.json"
         state.write_text(json.dumps({**json.loads(state.read_text()), "is_over": False}))
         about = folder / f"p{process:05d}/process.json"

@@ -1,4 +1,4 @@
-"""A run that is written while it goes on: nothing that was written is lost, and nothing disturbs the program."""
+"""Test a run that is recorded while it runs: no written event is lost, and the program is not affected."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_recorded_run_is_the_run_and_is_sealed_when_it_is_over(tmp_path, monke
     assert "jax.debug.print" in "\n".join(loaded.source_of(run.sites[0].file)["lines"])
 
 
-def test_nothing_is_dropped_that_the_disk_holds(tmp_path, monkeypatch):
+def test_the_file_has_the_events_that_memory_has_dropped(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "_PART_ROWS", 300)
     parts = lambda: list(tmp_path.rglob("watched/part-*"))  # noqa: E731
     with jdw.capture(watch="y", values=True) as control:
@@ -284,7 +284,7 @@ def test_a_run_whose_effects_are_pending_is_sealed_when_the_process_ends(tmp_pat
     assert len(jdw.load(tmp_path / "run.jdw").events) == 2 and not list(tmp_path.rglob("live-*"))
 
 
-def test_no_thread_stays_behind(tmp_path):
+def test_the_recording_thread_ends_with_the_capture(tmp_path):
     with jdw.capture(record=tmp_path / "run.jdw"):
         steps(2)
     until(lambda: not any(thread.name == "jaxdebug-record" for thread in threading.enumerate()))
@@ -401,7 +401,7 @@ def test_the_state_of_a_run_is_over_only_when_all_its_events_are_written(tmp_pat
         steps(5)
         until((tmp_path / "run.jdw/p00000/state.json").exists)
     until(lambda: made and run.is_over())
-    threading.Event().wait(0.3)  # Some thirty writes of the state.
+    threading.Event().wait(0.3)  # This is enough for some thirty writes of the state.
     assert not read_run(tmp_path / "run.jdw", Budget()).state["is_over"]
     finish(made[0])
     assert jdw.load(tmp_path / "run.jdw").is_complete
@@ -426,7 +426,7 @@ def test_arrays_of_zeros_pack_well_and_are_read_again(tmp_path):
     assert sum(file.stat().st_size for file in tmp_path.rglob("arrays/*")) < 200_000
 
 
-def test_what_came_faster_than_memory_holds_is_told_by_the_file(tmp_path, monkeypatch):
+def test_a_recorded_run_notes_events_that_came_faster_than_memory_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(recorder, "_PAUSE_S", 1000.0)
     program = jax.jit(lambda x: jax.debug.callback(lambda _: None, x))
     with jdw.capture(record=tmp_path / "run.jdw", max_mb=0.5):

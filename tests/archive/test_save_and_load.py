@@ -88,7 +88,7 @@ def test_its_panel_gets_the_batches_of_the_run_itself(run, loaded):
 
 
 @pytest.mark.parametrize("request_", ["mute", "every", "watch", "pause", "step"])
-def test_what_would_change_a_program_is_refused(loaded, request_):
+def test_requests_that_need_a_program_are_refused_for_a_loaded_run(loaded, request_):
     """The numbers of its sites are those of another process: here they are other sites, or none."""
     asked = {
         "type": request_,
@@ -104,13 +104,13 @@ def test_what_would_change_a_program_is_refused(loaded, request_):
     assert content["type"] == "error"
 
 
-def test_one_file_to_send_is_the_same(run, tmp_path):
+def test_a_run_saved_as_a_zip_file_has_the_same_events(run, tmp_path):
     packed = run.save(tmp_path / "all.jdw.zip")
     assert list(tmp_path.iterdir()) == [packed]
     assert_same_events(run.events, jdw.load(packed).events)
 
 
-def test_nothing_is_written_over(run, saved):
+def test_saving_to_an_existing_path_is_refused(run, saved):
     with pytest.raises(ValueError, match="is there already"):
         run.save(saved)
 
@@ -189,7 +189,7 @@ def test_texts_that_only_the_program_can_make_are_kept(tmp_path):
     assert [text.encode("utf-8", "backslashreplace") for text in found] == expected
 
 
-def test_what_was_dropped_before_is_counted_after(tmp_path):
+def test_a_loaded_run_has_the_counts_of_dropped_events(tmp_path):
     with jdw.capture(max_events=50) as run:
         for i in range(80):
             jax.debug.print("{i}", i=jnp.int32(i))
@@ -208,7 +208,7 @@ def test_a_run_without_events_can_be_saved(tmp_path):
     assert len(loaded.events) == 0 and loaded.status().state == "done" and not loaded.notes
 
 
-def test_only_as_much_as_is_wanted_is_loaded(tmp_path):
+def test_max_mb_limits_a_loaded_run_to_its_newest_events(tmp_path):
     with jdw.capture() as run:
         for i in range(8):
             jax.debug.print("{x}", x=jnp.full((256, 128), float(i)))
@@ -232,14 +232,14 @@ def test_a_loaded_run_can_be_saved_elsewhere(run, saved, tmp_path, packed, name)
         source.save(tmp_path / name)
 
 
-def test_what_a_file_does_not_have_is_said(loaded):
+def test_an_attribute_that_a_file_lacks_raises_an_error_that_says_so(loaded):
     with pytest.raises(AttributeError, match="host functions is not in the file"):
         _ = loaded.callbacks
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = loaded.nonsense
 
 
-def test_loaded_runs_have_one_budget_and_say_what_they_let_go_of(saved, run, monkeypatch):
+def test_loaded_runs_share_a_budget_and_note_what_they_have_dropped(saved, run, monkeypatch):
     first = jdw.load(saved)
     monkeypatch.setattr(reading, "LOADED_BYTES", first.nbytes + 1)
     second = jdw.load(saved)

@@ -124,7 +124,7 @@ def test_whatever_python_runs_is_run_and_fails_as_python_says(tmp_path, finder):
 
 
 @pytest.mark.parametrize("words", [["missing.py"], ["empty"], ["-m", "no_such_module"], ["broken.py"]])
-def test_what_python_does_not_run_is_refused_in_the_words_of_python(tmp_path, words):
+def test_a_script_that_python_cannot_run_has_the_same_error_as_without_recording(tmp_path, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.py").write_text("x =")
     plain = python(tmp_path, *words)
@@ -211,12 +211,12 @@ sys.stderr.write("the script's last line\\n")
         (["record", __file__, "x.py"], "test_script.py is a file that is there: record into"),
     ],
 )
-def test_a_command_that_cannot_be_is_told(tmp_path, words, why):
+def test_an_incomplete_command_line_is_refused_with_what_to_write(tmp_path, words, why):
     done = python(tmp_path, "-m", "jax_debug_widgets", *words)
     assert done.returncode == 2 and why in done.stderr and not done.stdout
 
 
-def test_an_option_that_cannot_be_is_told_before_anything_is_compiled(script, tmp_path):
+def test_an_unknown_option_is_refused_before_the_script_runs(script, tmp_path):
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "run.jdw", "--wacth", "h", script, "--lr", "3")
     assert done.returncode == 2 and "unknown option --wacth; did you mean --watch?" in done.stderr and not done.stdout
     assert "nothing was recorded" not in done.stderr

@@ -155,7 +155,7 @@ print(json.dumps([answers, repr(runs), len(runs.plot("loss").lines), str(run.dif
     assert "trained" in table and lines and "no value differs" in differences
 
 
-def test_what_needs_jax_says_so_without_it(recorded):
+def test_functions_that_need_jax_say_so_without_it(recorded):
     assert without_jax(REFUSED, recorded[0]) == ""
     run: Any = jdw.load(recorded[0])
     assert list(answer(current_session(), {"type": "sync", "run": run.key, "id": 1, "first": 0}))

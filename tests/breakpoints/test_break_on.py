@@ -1,4 +1,4 @@
-"""What `--break-on` looks at, of what is watched: each value once, by its own name, and as it was."""
+"""Test the values that `--break-on` checks: each watched value once, by its own name, as it was at that step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import jax_debug_widgets as jdw
 
 
 def hits(function: Any, *args: Any, **options: Any) -> int:
-    """How often a condition would have stopped a program that nobody looks at."""
+    """Return how often a condition would have stopped a program without a page."""
     with jdw.capture(**options) as run:
         jax.block_until_ready(function(*args))
         jax.effects_barrier()
@@ -61,7 +61,7 @@ def test_a_condition_over_a_part_of_a_tree_finds_it():
     assert hits(f, {"w": jnp.float32(3)}, watch="params", break_on='params["b"] < -2') == 1
 
 
-def test_where_only_a_gradient_is_watched_its_name_is_told():
+def test_a_condition_over_an_unwatched_value_names_its_watched_gradient():
     with jdw.capture(watch="grad/h", break_on="h < 0") as run:
         jax.jit(jax.grad(scaled))(2.0)
     (note,) = (note for note in run.notes if "was never checked" in note)
@@ -142,7 +142,7 @@ def test_a_condition_over_several_values_of_one_body_stops_at_the_last_of_them(c
     assert {stop["reason"].partition(" at ")[0] for stop in seen} == {condition}
 
 
-def test_of_values_of_several_bodies_a_note_says_that_they_never_come_together():
+def test_a_condition_over_values_of_several_bodies_has_a_note():
     with jdw.capture(watch=True, break_on="last > loss") as run:
         jax.jit(trained)(W, XS)
     (note,) = (note for note in run.notes if "--break-on" in note)
@@ -177,7 +177,7 @@ def test_a_line_stops_although_its_value_is_told_under_the_same_name_elsewhere(s
         assert ("loss", "forward") in [(stop["name"], stop["phase"]) for stop in seen]
 
 
-def test_of_a_value_that_is_too_large_the_option_that_takes_its_elements_is_told():
+def test_a_condition_over_a_large_value_has_a_note_that_names_the_values_option():
     with jdw.capture(watch="r", break_on="r < 1") as run:
         jax.jit(lambda x: (r := x * 2) + r)(jnp.ones((1 << 20) + 1))
     (note,) = (note for note in run.notes if "--break-on" in note)
@@ -223,7 +223,7 @@ def in_python(pos):
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("loop", [assigned, given_only, in_a_tuple, with_a_condition, in_python])
 @pytest.mark.parametrize("watch", ["pos", True], ids=["by name", "all"])
-def test_what_a_loop_carries_stops_once_for_each_value(loop, watch):
+def test_a_condition_over_a_loops_carry_stops_once_for_each_value(loop, watch):
     assert hits(jax.jit(loop), 0.0, watch=watch, break_on="pos >= 4") == 3
 
 
@@ -241,13 +241,13 @@ def test_nan_and_inf_are_looked_for_by_themselves(kind, steps, told, stopped):
     seen, watch = [], "y" if told == "watched" else None
     start = jnp.float32([1, 1])  # log is 0, -inf, nan
     stopped(f, start, user=lambda page: seen.extend(page.all_stops()), break_on=kind, watch=watch)
-    # Who has seen that something is not finite is not stopped by it again; by the other kind, it is.
+    # A value that has stopped with one kind (NaN or infinity) stops again only with the other kind.
     assert [stop["step"][0] for stop in seen] == steps[:1]
     where = ", the first at [0]" if told == "watched" else ""
     assert seen[0]["reason"] == f"y is not finite: 2 {'NaN' if steps[0] == 2 else 'infinite'}{where}"
 
 
-def test_of_a_gradient_a_stop_says_so(stopped):
+def test_a_stop_at_a_gradient_names_the_gradient(stopped):
     def f(z):
         n2 = (z**2).sum(-1)
         return jnp.where(n2 > 0, jnp.sqrt(n2), 1.0).sum()

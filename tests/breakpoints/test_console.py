@@ -1,4 +1,4 @@
-"""The console takes JAX's commands and Python, and the program can always go on."""
+"""Test the console, which accepts JAX's commands and Python, and from which the program can always continue."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_watched_value_stands_under_its_name_with_its_statistics(stopped, monk
     stopped(jax.jit(computing), PARAMS, X, user=user, break_on="nonfinite", watch="late")
 
 
-def test_with_its_numbers_a_watched_value_is_an_array(stopped):
+def test_a_watched_value_with_its_elements_is_an_array_in_the_console(stopped):
     def user(page):
         page.go_on(page.stop())
         stop = page.stop()
@@ -137,7 +137,7 @@ def test_with_its_numbers_a_watched_value_is_an_array(stopped):
 
 
 @pytest.mark.behaviour("B3")
-def test_what_is_set_in_the_console_alone_is_said_so(stopped):
+def test_an_assignment_to_a_program_variable_says_that_only_the_console_changed(stopped):
     def user(page):
         stop = page.stop()
         told = page.say(stop, "logits = logits + 1")
@@ -150,7 +150,7 @@ def test_what_is_set_in_the_console_alone_is_said_so(stopped):
     stopped(jax.jit(computing), PARAMS, X, user=user)
 
 
-def test_completion(stopped):
+def test_the_console_completes_names_of_the_frame_and_of_modules(stopped):
     def user(page):
         stop = page.stop()
         found = page.ask("complete", stop=stop["id"], text="print(scal", cursor=10)
@@ -192,7 +192,7 @@ def waiting(x, released):
     return x, bool(released)
 
 
-def test_what_others_print_meanwhile_is_not_the_consoles(stopped, capsys):
+def test_prints_of_other_threads_do_not_appear_in_the_console(stopped, capsys):
     began, ended = threading.Event(), threading.Event()
 
     def user(page):
@@ -218,7 +218,7 @@ def with_events(x, began, ended):
     return x, bool(began and ended)
 
 
-def test_what_the_page_evaluates_by_itself_is_not_among_what_was_typed(stopped):
+def test_expressions_of_the_page_are_not_in_the_history_of_the_console(stopped):
     def f(x):
         c = x * 2
         jdw.breakpoint()

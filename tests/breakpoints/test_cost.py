@@ -1,4 +1,4 @@
-"""What a breakpoint costs is told, and where in its loop it stands."""
+"""Test the reported cost of a breakpoint, and its position in a loop."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ COSTS = [
 
 @pytest.mark.behaviour("B5")
 @pytest.mark.parametrize(("call", "cost"), COSTS, ids=["conditional", "vmap", "frames", "nothing"])
-def test_what_a_breakpoint_costs_is_told(stopped, call, cost):
+def test_the_cost_of_a_breakpoint_is_shown(stopped, call, cost):
     _, run = stopped(*call, user=lambda page: page.all_stops())
     [point] = run.status().breakpoints
     assert point.cost == cost
 
 
 @pytest.mark.behaviour("B5")
-def test_what_is_looked_at_anyway_costs_nothing(stopped):
+def test_a_stop_at_a_captured_print_has_no_further_cost(stopped):
     def f(x):
         jax.debug.print("{x}", x=x)
         return x

@@ -1,4 +1,4 @@
-"""Pause, stop and interrupt: the program ends where it is told to, and the process is well afterwards."""
+"""Test pause, stop and interrupt: the program ends where requested, and the process works afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = 100_000
 
 
 def looping(width):
-    """A long loop that prints; wide ones fire in XLA's own threads."""
+    """Return a long loop that prints; wide loops fire in XLA's own threads."""
 
     def step(i, x):
         jax.debug.print("{i}", i=i)
@@ -38,7 +38,7 @@ def looping(width):
 
 
 def stepping_on_all():
-    """A long loop on all devices with a collective in each step."""
+    """Return a long loop on all devices with a collective in each step."""
 
     @jax.jit
     @functools.partial(jax.shard_map, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
@@ -55,7 +55,7 @@ def stepping_on_all():
 
 
 def silent():
-    """A long loop that says nothing: it is watched only."""
+    """Return a long loop without prints that is only watched."""
 
     def step(_, x):
         new = jnp.tanh(x @ x * jnp.float32(0.01)) + x * jnp.float32(0.1)
@@ -65,7 +65,7 @@ def silent():
 
 
 def silent_on_all():
-    """The same on all devices, with a collective in each step."""
+    """Return the same on all devices, with a collective in each step."""
 
     @jax.jit
     @functools.partial(jax.shard_map, mesh=mesh(), in_specs=P("d"), out_specs=P("d"))
@@ -84,7 +84,7 @@ PROGRAMS = {"narrow": lambda: looping(4), "wide": lambda: looping(300), "collect
 
 
 def is_well():
-    """JAX computes, and its barrier does not raise."""
+    """Assert that JAX computes, that its barrier does not raise, and that a capture works; return True."""
     jax.effects_barrier()
     assert float(jax.jit(lambda x: x * 2)(jnp.float32(2))) == 4
     with jdw.capture() as run:
@@ -96,12 +96,12 @@ def is_well():
 
 
 def when_it_runs(run):
-    """Wait until events come."""
+    """Wait until events arrive."""
     until(lambda: len(run.events))
 
 
 def ended_by(user, page, program, *args: Any, has_panel=True, **options: Any):
-    """Run `program(*args)` under a capture while `user()` acts in a thread; what was raised."""
+    """Run `program(*args)` in a capture while `user()` acts in a thread; return the exception."""
     thread = threading.Thread(target=user)
 
     def run():
@@ -161,9 +161,9 @@ def test_a_program_that_is_only_watched_is_paused_and_ended(page, program):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("program", PROGRAMS)
-# It may come while JAX's callback of the garbage collector runs, where Python tells of it and drops it.
+# The interrupt may come in JAX's callback of the garbage collector, where Python prints and drops it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_ends_it(page, program):
+def test_an_interrupt_ends_a_running_program(page, program):
     f, x = PROGRAMS[program]()
 
     def user():
@@ -209,7 +209,7 @@ def test_a_pause_stops_at_the_next_event_and_goes_on(page, program):
         stop = page.stop()
         stops.append(stop)
         if program == "collective":
-            until(lambda: not current_session().debugger.stop.warning)  # All devices come to stand together.
+            until(lambda: not current_session().debugger.stop.warning)  # All devices stop together.
         before = len(page.run.store)
         page.go_on(stop)
         until(lambda: len(page.run.events) > before)
@@ -224,7 +224,7 @@ def test_a_pause_stops_at_the_next_event_and_goes_on(page, program):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("watch", [None, "y"])
-def test_steps_that_tell_among_their_results_are_paused_and_ended_at_one_of_them(page, watch):
+def test_steps_whose_prints_are_results_are_paused_and_ended_at_a_step(page, watch):
     @jax.jit
     def step(x):
         y = jnp.tanh(x @ x)
@@ -243,7 +243,7 @@ def test_steps_that_tell_among_their_results_are_paused_and_ended_at_one_of_them
     )
     assert isinstance(error, jdw.Stopped)
     assert stops[0]["reason"].startswith("paused at test_ending.py:")
-    calls = [event.call for event in page.run.events]  # Read once: a late one may come.
+    calls = [event.call for event in page.run.events]  # The events are read once, because a late one may arrive.
     assert set(calls) == set(range(len(calls)))
     assert is_well()
 
@@ -282,7 +282,7 @@ def test_q_ends_the_program_at_a_stop(page):
 
 
 @pytest.mark.behaviour("B4")
-def test_it_is_said_to_end_where_its_user_has_seen_it_stand(page):
+def test_a_program_ended_at_a_stop_names_the_line_of_the_stop(page):
     def f(x):
         y = x * 2
         z = jnp.log(y)

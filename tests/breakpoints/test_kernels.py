@@ -1,4 +1,4 @@
-"""A busy kernel is reached, whatever its version: stop, evaluate, go on, end, interrupt, come back after a reload."""
+"""Test requests to a busy kernel of each version: stop, evaluate, continue, end, interrupt, reload the page."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_program_that_no_capture_has_compiled_stops_and_ends_likewise(kernel, 
             assert len(said) == 1, said
             assert said[0].startswith("jaxdebug: interrupted" if how == "interrupt" else "jaxdebug: stopped")
         assert kernel.run("jax.effects_barrier(); print(float(jax.jit(lambda x: x + 1)(1.0)))") == "2.0\n"
-    # XLA may run one that takes long on the main thread all the same.
+    # XLA may still run a long program on the main thread.
     assert (threads == {"MainThread"}) == (x == "narrow"), "not the threads that were meant"
 
 
@@ -164,10 +164,10 @@ def test_an_interrupt_of_any_other_cell_is_as_without_us(kernel):
 
 
 @pytest.mark.behaviour("B4")
-def test_no_request_is_left_lying(kernel):
+def test_the_kernel_answers_every_request(kernel):
     kernel.run("%%jaxdebug\nf(narrow, 0)")
     for number in range(300):
-        # The second comes while the first is being answered.
+        # The second request arrives while the first is being answered.
         kernel.ask_twice(apart_s=number % 40 / 10_000)
 
 
@@ -190,7 +190,7 @@ def test_a_page_that_is_loaded_at_a_stop_is_answered(kernel):
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("x", ["narrow", "wide"])
 def test_jaxs_prompt_opens_by_choice_where_no_panel_answers(kernel, x):
-    # The last test of a kernel: nobody is taken to be there from now on.
+    # This is the last test of a kernel: from now on it behaves as without a page.
     cell = kernel.start(f"%%jaxdebug --prompt\nf({x}, 2)")
     for typed in ("p x.shape", "c", "c"):
         kernel.answer_prompt(typed)
@@ -202,5 +202,5 @@ def test_jaxs_prompt_opens_by_choice_where_no_panel_answers(kernel, x):
 
 
 def _last(kernel) -> int:
-    """The number of the last stop that was there."""
+    """Return the number of the last stop."""
     return max((one["id"] for one in kernel.stops()), default=0)

@@ -1,4 +1,4 @@
-"""At a stop by `--break-on` all that is known of this step is there: values, gradients, callers."""
+"""Test that a stop by `--break-on` shows all known values of its step: values, gradients, callers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_stop_by_a_gradient_has_the_values_of_its_frame_and_of_its_callers(sto
         assert {"ua", "ub", "logits", "grad/logits"} <= {*names[1]}
         own = next(one for one in stop["frames"][0]["locals"] if one["name"] == "n2")
         assert (own["stats"]["nan"], own["stats"]["zero"], own["stats"]["max"]) == (0, 1, 100)
-        # Of two calls it is that in which it stands.
+        # Of two calls, the value is that of the stopped one.
         assert page.say(stop, "n2.ravel().tolist()") == "[25.0, 0.0, 100.0]"
         assert page.say(stop, "jnp.isnan(grad('n2')).ravel().tolist()") == "[False, True, False]"
         assert page.say(stop, "grad.norm.shape") == page.say(stop, 'grad("norm").shape') == "(3, 1)"
@@ -101,7 +101,7 @@ def in_a_while(x):
 @pytest.mark.parametrize("function", [in_a_scan, in_a_branch, under_vmap, in_a_checkpoint, in_a_while])
 @pytest.mark.parametrize("condition", ["nonfinite", "(low < 0).any()"])
 @pytest.mark.each
-def test_what_stops_is_there_whole(function, condition, stopped, same_bits):
+def test_the_value_that_causes_a_stop_is_a_whole_array(function, condition, stopped, same_bits):
     x, seen = jnp.float32([2.5, 2.0, 1.5]), []
 
     def user(page):
@@ -132,9 +132,9 @@ def nested(x):
 
 @pytest.mark.parametrize(("condition", "step", "said"), [
     ("nan", [2], {"float(low), bool(jnp.isnan(last))": "(-0.25, True)"}),
-    ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That is of the step before.
+    ("low <= 0", [2, 0], {"float(low)": "0.0", "last": "NameError"}),  # That value is of the previous step.
 ])  # fmt: skip
-def test_what_other_loops_of_the_same_step_have_computed_is_known_and_nothing_older(stopped, condition, step, said):
+def test_a_stop_knows_values_of_other_loops_of_the_same_step_and_nothing_older(stopped, condition, step, said):
     def user(page):
         stop = page.stop()
         assert stop["step"] == step
@@ -144,7 +144,7 @@ def test_what_other_loops_of_the_same_step_have_computed_is_known_and_nothing_ol
     stopped(jax.jit(nested), jnp.float32(1.25), user=user, watch=True, break_on=condition)
 
 
-def test_what_is_too_large_has_its_statistics(stopped):
+def test_a_large_value_has_its_statistics_at_a_stop(stopped):
     def user(page):
         stop = page.stop()
         assert page.say(stop, "h.nan") == "1"
@@ -197,7 +197,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_what_is_computed_of_an_array_that_was_not_kept_says_what_to_do(stopped):
+def test_using_an_array_that_was_not_kept_says_what_to_do(stopped):
     def f(x):
         low = x - 3
         return jnp.sin(low).sum()
@@ -214,7 +214,7 @@ def test_what_is_computed_of_an_array_that_was_not_kept_says_what_to_do(stopped)
     stopped(jax.jit(jax.grad(f)), x, user=user, watch=True, break_on="low")
 
 
-def test_stop_ends_it_at_the_first_of_what_has_fired_together(stopped):
+def test_quitting_at_a_stop_skips_later_stops_of_the_same_step(stopped):
     def f(x):
         h = jnp.log(x)
         g = h * 2

@@ -1,4 +1,4 @@
-"""Breakpoints that are set beside a line of code."""
+"""Test breakpoints that are set beside a line of code."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def test_a_line_stops_the_run_that_goes_on_where_its_program_calls_python(stoppe
     assert {one.condition: one.hits for one in run.status().breakpoints} == {"i == 0": 1, LINE: 2}
 
 
-def test_what_is_no_line_is_refused(stopped, page):
+def test_a_condition_in_place_of_a_line_is_refused(stopped, page):
     stopped(loop, 0.0, user=lambda page: page.all_stops())
     assert "is no line" in page.ask("line", line="nonfinite", on=True)["message"]

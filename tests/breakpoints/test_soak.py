@@ -1,4 +1,4 @@
-"""Again and again: no hang, no event lost, no thread left behind."""
+"""Test many repeated stops: no hang, no lost event, no remaining thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kernel():
 
 
 def threads(kernel) -> str:
-    """Those of ours that are there between cells."""
+    """Return our threads that exist between cells."""
     kernel.run("import time; _ = [t.join(5) for t in threading.enumerate() if t.name == 'jaxdebug-console']")
     return kernel.run(THREADS)
 

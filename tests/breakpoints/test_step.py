@@ -1,4 +1,4 @@
-"""A program run equation by equation: over, into, out, to a line, with values by their names in the source."""
+"""Test stepping through a program equation by equation, with values by their names in the source."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEPPED = (program, jax.jit(program))
 @pytest.mark.behaviour("G2")
 @pytest.mark.parametrize("function", STEPPED, ids=["plain", "jitted"])
 @pytest.mark.parametrize("into", [False, True], ids=["over", "into"])
-def test_it_computes_what_the_function_computes(function, into):
+def test_a_stepped_program_returns_the_results_of_the_function(function, into):
     standings = []
 
     def ask(standing):
@@ -76,14 +76,14 @@ def test_transformed_programs_can_be_stepped_into(name):
 
 
 @pytest.mark.behaviour("G2")
-def test_what_jax_has_made_stands_at_the_line_that_called_it():
+def test_equations_made_by_jax_stand_at_the_users_line():
     standings = []
 
     def norm(x):
         scaled = x * 2.0
         return jnp.linalg.norm(jax.nn.relu(scaled))
 
-    jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX keeps what it traces here, for another call.
+    jax.make_jaxpr(jax.nn.relu)(jnp.asarray(XS))  # JAX caches this trace for a later call.
     run_stepwise(
         norm, (XS,), {}, lambda standing: standings.append(standing) or True, current_session().capture.lines_of
     )
@@ -100,7 +100,7 @@ def scaled(a, b):
 
 
 def variables_at(function, args, primitive):
-    """The variables of each frame at the last equation of this primitive, by the function's name."""
+    """Return the variables of each frame at the last equation of this primitive, by the name of the function."""
     stepper, found = Stepper(current_session().debugger), []
 
     def ask(standing):
@@ -131,7 +131,7 @@ def test_the_arguments_of_called_functions_are_among_their_variables(transform):
     np.testing.assert_allclose(second["scaled"]["b"], XS)
 
 
-def test_what_a_python_loop_hands_on_is_not_told_where_it_may_be_that_of_another_iteration():
+def test_a_stop_hides_variables_of_a_python_loop_that_may_be_of_another_iteration():
     for at in variables_at(unrolled, ([XS, XS + 1], XS), "sin"):
         (own,) = [variables for function, variables in at.items() if function == "scaled"]
         assert own == {}
@@ -139,7 +139,7 @@ def test_what_a_python_loop_hands_on_is_not_told_where_it_may_be_that_of_another
 
 
 @pytest.mark.behaviour("G2")
-def test_a_user_steps_through_it(page):
+def test_a_page_steps_over_into_and_out_of_equations(page):
     first = inspect.getsourcelines(program)[1]
     seen = []
 
@@ -211,7 +211,7 @@ def two_layers(x, w):
 
 
 def calls_at_each(function, args, *, into=False):
-    """Of each equation that is stood at the calls it is in: (function, variables), innermost first."""
+    """Return for each equation the calls it is in, as (function, variables), innermost first."""
     found = []
 
     class Debugger:
@@ -265,7 +265,7 @@ def test_each_call_of_a_function_has_variables_of_its_own():
     np.testing.assert_allclose(of_second[-1]["pre"], jnp.tanh(x @ w) @ w)
 
 
-def test_what_has_no_place_in_the_source_can_be_stood_at():
+def test_a_program_without_user_lines_can_be_stepped_through():
     stops = calls_at_each(jnp.linalg.norm, (XS,), into=True)
     assert stops and all(calls for calls in stops)
 

@@ -1,4 +1,4 @@
-"""A program stops at its breakpoints, is looked at, changed and let go on."""
+"""Test that a program stops at its breakpoints, and can be inspected, changed and continued."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_value_set_in_a_loop_and_in_a_lane_goes_on_there_alone(stopped):
 
 @pytest.mark.behaviour("B1")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_nothing_is_set_where_the_program_does_not_take_it(stopped, wrap):
+def test_a_breakpoint_whose_result_is_not_used_takes_no_new_value(stopped, wrap):
     def f(h):
         jdw.breakpoint(
             h,
@@ -162,7 +162,7 @@ def test_a_tree_goes_on_and_another_structure_is_refused(stopped):
     assert result == 8
 
 
-def test_outside_a_capture_it_compiles_to_nothing():
+def test_a_breakpoint_outside_a_capture_compiles_to_nothing():
     x = jnp.float32(3)
     assert jdw.breakpoint(x) is x
     with_it = jax.jit(halved).lower(x).as_text().replace("halved", "f")
@@ -306,7 +306,7 @@ def test_a_mask_stops_nothing_and_what_it_spoils_does(stopped):
 
 
 @pytest.mark.behaviour("B2")
-def test_what_a_choice_may_mask_stops_and_says_so(stopped):
+def test_a_stop_at_a_nan_that_a_choice_may_mask_names_the_choice(stopped):
     @jax.jit
     def f(x):
         h = jnp.log(x)
@@ -356,7 +356,7 @@ def test_break_on_looks_at_what_is_watched(stopped, condition, steps, why):
 
 
 @pytest.mark.behaviour("B2")
-def test_hits_are_those_of_the_run(stopped):
+def test_hits_are_counted_for_each_run(stopped):
     def f(x):
         jdw.breakpoint(name="here")
         y = jnp.log(x)
@@ -383,7 +383,7 @@ def test_hits_are_those_of_the_run(stopped):
     ("nonfinite", "y", ""),
     ("y>99", "y", ""),
 ])  # fmt: skip
-def test_a_condition_that_nothing_could_meet_is_told(condition, watch, told):
+def test_a_condition_that_no_value_was_checked_for_has_a_note(condition, watch, told):
     @jax.jit
     def f(x):
         y = x * 2
@@ -397,7 +397,7 @@ def test_a_condition_that_nothing_could_meet_is_told(condition, watch, told):
 
 
 @pytest.mark.parametrize("wrong", ["loss >", "1 > 2", "= 3", "any(v > 1 for v in h)", "norm(h) > 1"])
-def test_a_condition_that_is_none_is_refused(wrong):
+def test_an_invalid_condition_is_refused(wrong):
     with pytest.raises(ValueError, match="--break-on"):
         jdw.capture(break_on=wrong)
 

@@ -1,4 +1,4 @@
-"""A breakpoint under each transformation: where it stops, what it gives back, what it leaves as it was."""
+"""Test a breakpoint under each transformation: where it stops, and that results are unchanged."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LANES = {"vmap": [4], "jit_vmap": [4], "vmap_last_axis": [3], "vmap_scan": [4], 
 
 
 @pytest.mark.behaviour("B1")
-def test_it_stops_under_every_transformation_and_results_stay(transform, stopped, same_bits):
+def test_a_breakpoint_stops_under_every_transformation_and_leaves_results_unchanged(transform, stopped, same_bits):
     expected = jax.block_until_ready(transform.wrap(plain)())
     stops = []
     result, run = stopped(transform.wrap(stopping), user=lambda page: stops.extend(page.all_stops()))
     assert same_bits(result, expected)
     if transform.name == "aot":
-        # Compiled in the capture, by the lambda itself.
+        # The lambda itself compiles in the capture.
         assert len(stops) == 1
     assert bool(stops) == bool(transform.firings)
     for stop in stops:
@@ -40,7 +40,7 @@ def test_it_stops_under_every_transformation_and_results_stay(transform, stopped
     assert run.status().notes == ()
 
 
-def test_the_lane_that_was_chosen_is_that_of_the_next_stop(stopped):
+def test_a_chosen_lane_stays_chosen_at_the_next_stop(stopped):
     def program(x):
         for _ in range(3):
             x = jdw.breakpoint(x + 1)

@@ -1,4 +1,4 @@
-"""Nobody is there: the program never hangs, and what was skipped is said."""
+"""Test breakpoints without a user: the program never hangs, and says which breakpoints it skipped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def three(x):
 
 @pytest.fixture
 def nobody(page, monkeypatch):
-    """A panel that no page shows."""
+    """Return a panel that no page shows."""
     monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
     monkeypatch.setattr(page.session.debugger.observers, "_in_vain", False)
     monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
@@ -95,7 +95,7 @@ def test_a_closed_tab_lets_the_program_go_on(stopped, monkeypatch):
     assert any("the page was closed" in note for note in run.status().notes)
 
 
-def test_in_plain_python_breakpoint_asks_nobody_where_there_is_no_terminal(capsys):
+def test_a_breakpoint_in_plain_python_without_a_terminal_is_skipped(capsys):
     assert not sys.stdin.isatty()
     with jdw.capture() as run:
         assert jax.jit(three)(jnp.float32(0)) == 3
@@ -164,7 +164,7 @@ def test_a_script_without_a_terminal_goes_on_and_says_so(call, stdin):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("call", ["jax.debug.breakpoint()", "jdw.breakpoint()"])
-def test_in_a_terminal_jaxs_own_prompt_opens(call):
+def test_a_breakpoint_in_a_terminal_opens_the_prompt_of_jax(call):
     program = f"import pty, sys; sys.exit(pty.spawn([sys.executable, '-c', {TERMINAL.format(breakpoint=call)!r}]))"
     done = subprocess.run(
         [sys.executable, "-c", program], input="p y\nc\n", capture_output=True, text=True, timeout=120, check=False

@@ -1,4 +1,4 @@
-"""`jax.debug.breakpoint()` in programs that no capture has compiled, while the extension is loaded in a kernel."""
+"""Test `jax.debug.breakpoint()` in programs without a capture, while the extension is loaded in a kernel."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def step(x):
 
 
 class Kernel:
-    """Asks its user, and has no way past a busy main thread."""
+    """A kernel with stdin, whose busy main thread cannot be bypassed."""
 
     _allow_stdin = True
 
 
 @pytest.fixture
 def notebook(page):
-    """A shell that a kernel runs, with the extension loaded and a page that shows its panels."""
+    """Return a shell in a kernel, with the extension loaded and a page that shows its panels."""
     before = tables()
     with shell(extension=False) as one:
         one.ip.kernel = Kernel()
@@ -51,7 +51,7 @@ def notebook(page):
 
 
 class User(Script):
-    """Acts at the stops of the run that begins meanwhile."""
+    """A user who acts at the stops of the run that begins meanwhile."""
 
     def __init__(self, page, act) -> None:
         def at_stops(page):
@@ -68,7 +68,7 @@ def continuing(page, stop):
 
 
 @pytest.mark.behaviour("B1")
-def test_it_opens_in_a_run_of_its_own_that_ends_with_the_cell(notebook, page):
+def test_an_uncaptured_breakpoint_opens_a_run_that_ends_with_the_cell(notebook, page):
     def look(page, stop):
         assert stop["frames"][0]["function"] == "step"
         assert {one["name"]: one["dtype"] for one in stop["frames"][0]["locals"]} == {"x": "float32", "y": "float32"}
@@ -99,7 +99,7 @@ def test_it_opens_in_a_run_of_its_own_that_ends_with_the_cell(notebook, page):
         pytest.param("keyed_un_jitted(jax.random.key(3))", ["6.0"], id="with a typed key, un-jitted"),
     ],
 )
-def test_under_transformations(notebook, page, call, values):
+def test_an_uncaptured_breakpoint_stops_under_each_transformation(notebook, page, call, values):
     def ordered(y):
         y = y * 2
         jax.debug.breakpoint(ordered=True)
@@ -130,7 +130,7 @@ def test_under_transformations(notebook, page, call, values):
 @pytest.mark.behaviour("B4")
 @pytest.mark.cpu("a cell goes on while a GPU runs its program")
 @pytest.mark.parametrize("how", ["quit", "halt"])
-def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page, how, caplog):
+def test_a_cell_ended_at_a_breakpoint_prints_one_line_and_the_next_cell_runs(notebook, page, how, caplog):
     def end(page, stop):
         if how == "halt":
             page.ask("halt")
@@ -148,7 +148,7 @@ def test_ended_the_cell_says_so_in_one_line_and_the_next_one_runs(notebook, page
         assert notebook.run("jax.effects_barrier(); f(jnp.float32(3))").value == "Array(7., dtype=float32)"
 
 
-def test_all_of_a_cell_are_passed_and_the_next_cell_stops_again(notebook, page):
+def test_passing_all_breakpoints_holds_for_one_cell(notebook, page):
     for _ in range(2):
         with User(page, lambda page, stop: page.go_on(stop, "all")):
             assert notebook.run("[float(f(x)) for x in range(20)][-1]").value == "39.0"
@@ -199,7 +199,7 @@ def test_a_program_compiled_ahead_of_time_stops_in_the_capture_that_runs_it(note
 
 
 @pytest.mark.behaviour("B4")
-def test_where_no_page_answers_it_is_skipped_and_said_so(notebook, page, monkeypatch):
+def test_breakpoints_without_a_page_are_skipped_with_one_line(notebook, page, monkeypatch):
     monkeypatch.setattr(page.session.debugger.observers, "_heard", None)
     monkeypatch.setattr(run_observers, "FIRST_PATIENCE", 0.2)
     outcome = notebook.run("[float(f(x)) for x in range(3)]")
@@ -224,7 +224,7 @@ def test_callbacks_that_are_no_breakpoints_go_jaxs_way(notebook):
     assert "x 3.0" in notebook.run("jax.jit(lambda x: jax.debug.callback(lambda x: print('x', x), x))(3.0)").stdout
 
 
-def test_in_a_terminal_nothing_is_replaced():
+def test_the_extension_replaces_no_rule_of_jax_in_a_terminal():
     before = tables()
     with shell():
         assert tables() == before
@@ -238,7 +238,7 @@ def test_a_cell_waits_for_what_may_come_to_a_breakpoint_unless_it_is_captured(no
     go_on, done = threading.Event(), []
 
     def note(_):
-        # The one waits for the other: the cell for the program, or the program for the cell.
+        # Either the cell waits for the program, or the program for the cell.
         done.append(go_on.wait(0.5 if waits else 20))
 
     program = jax.shard_map(
@@ -254,7 +254,7 @@ def test_a_cell_waits_for_what_may_come_to_a_breakpoint_unless_it_is_captured(no
     assert done == [not waits] * 2
 
 
-def test_where_jax_lacks_a_name_that_it_takes_nothing_is_replaced(monkeypatch):
+def test_the_extension_replaces_no_rule_if_jax_lacks_a_name(monkeypatch):
     before = tables()
     monkeypatch.setattr(features, "missing", lambda: {features.UNCAPTURED: "jax 0 has none of it, so it is off."})
     with shell(extension=False) as one:

@@ -1,4 +1,4 @@
-"""`custom_jvp` around a host function: every host call of a derivative, and which derivative asked for it from where."""
+"""Test `custom_jvp` around a host function: each host call names the derivative that asked for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def host_jv(v, z):
 
 @jax.custom_jvp
 def jv(v, z):
-    """Bessel function of the first kind and order v."""
+    """Return the Bessel function of the first kind and order v."""
     return jax.pure_callback(
         host_jv, jax.ShapeDtypeStruct(jnp.shape(z), jnp.float32), v, z, vmap_method="broadcast_all"
     )
@@ -37,7 +37,7 @@ def j1(z):
 
 
 def orders(run):
-    """Of each host call: the order of the Bessel function, and the derivative that asked for it."""
+    """Return for each host call the order of the Bessel function, and the derivative that asked for it."""
     return [(int(np.ravel(event.args[0])[0]), run.callbacks.call_of(event).asked.derivative) for event in run.events]
 
 
@@ -93,7 +93,7 @@ def test_the_second_derivative_goes_through_the_rule_twice():
 
 
 @pytest.mark.behaviour("C5")
-def test_what_the_compiler_leaves_of_a_derivative_is_counted():
+def test_the_inventory_counts_the_calls_of_a_derivative_that_the_compiler_keeps():
     with jdw.capture() as run:
         jax.jit(jax.grad(j1))(Z)
     # One line, called from the function and from its derivative rule: a site for each caller.

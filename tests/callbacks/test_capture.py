@@ -1,4 +1,4 @@
-"""Under a capture a host function is called as without one, and every call is an event."""
+"""Test that a capture calls host functions as JAX does without one, and that every call is an event."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.tapped import tapped
 
 
 def outcome(program):
-    """What a program gives, or the type and message of what it raises."""
+    """Return the result of a program, or type and message of its exception."""
     try:
         result = jax.block_until_ready(program())
         jax.effects_barrier()
     except Exception as error:  # noqa: BLE001 - which one is compared.
-        is_xlas = isinstance(error, jax.errors.JaxRuntimeError)  # These quote the program, with its numbers.
+        is_xlas = isinstance(error, jax.errors.JaxRuntimeError)  # These messages quote the program with its numbers.
         return None, (type(error), str(error)[:100] if is_xlas else str(error))
     return result, None
 
@@ -36,7 +36,7 @@ def test_results_calls_and_errors_are_those_of_plain_jax(transform, body, same_b
 
 
 @pytest.mark.behaviour("C1")
-def test_so_are_those_of_a_host_function_with_a_derivative(transform, same_bits):
+def test_results_of_a_host_function_with_a_derivative_are_those_of_plain_jax(transform, same_bits):
     assert_as_plain_jax(transform, "custom_jvp", same_bits)
 
 
@@ -182,7 +182,7 @@ def test_a_muted_site_has_no_events_and_its_calls_are_told_of():
 
 
 def repeated(host):
-    """Calls that XLA could merge, hoist out of a loop, or remove."""
+    """Return a program with calls that XLA could merge, hoist out of a loop, or remove."""
 
     def f(x):
         def step(carry, _):
@@ -215,8 +215,8 @@ def test_the_compiled_program_is_that_of_plain_jax(body, loop):
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize("values", [(2.0, 2.0), (0.0, 2.0, 0.0, 2.0)], ids=["at once", "later"])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit", "grad"])
-def test_what_a_host_function_raises_is_of_a_type_that_jax_raises(wrap, values):
-    """JAX's C++ dispatches what has been called well before, and raises another type than its Python does in a first call."""
+def test_an_error_of_a_host_function_has_a_type_that_jax_raises(wrap, values):
+    """JAX's C++ dispatches later calls, and raises another type than Python does in a first call."""
 
     def load(x):
         if x > 1:

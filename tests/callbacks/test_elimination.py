@@ -1,4 +1,4 @@
-"""Callbacks that JAX removes from a program, because nothing uses their result."""
+"""Test callbacks that JAX removes from a program because nothing uses their result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_unused_pure_callback_stays_eliminated_and_the_run_says_so(wrap):
 
 
 @pytest.mark.behaviour("C2")
-def test_a_used_one_beside_it_is_not_called_eliminated():
+def test_a_used_callback_beside_an_eliminated_one_is_not_eliminated():
     host = Host()
 
     def f(x):
@@ -58,7 +58,7 @@ def test_a_used_one_beside_it_is_not_called_eliminated():
 
 
 @pytest.mark.behaviour("C2")
-def test_un_jitted_it_runs_and_an_io_callback_always_does():
+def test_unjitted_callbacks_and_io_callbacks_are_never_eliminated():
     host = Host()
     with jdw.capture() as run:
         unused(host)(1.0)
@@ -78,7 +78,7 @@ def test_a_program_that_was_only_traced_has_eliminated_nothing():
     assert run.status().notes == ()
 
 
-def test_that_a_librarys_call_was_removed_is_no_note(tmp_path):
+def test_a_removed_callback_of_a_library_has_no_note(tmp_path):
     file = tmp_path / "site-packages" / "checked.py"
     source = (
         "import jax\n\n\ndef checked(x):\n    told = jax.ShapeDtypeStruct((), x.dtype)\n"

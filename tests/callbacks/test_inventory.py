@@ -1,4 +1,4 @@
-"""The callbacks of a program before it runs: `jdw.callbacks(f, x)` and `%jaxdebug callbacks f(x)`."""
+"""Test the list of callbacks of a program before it runs: `jdw.callbacks(f, x)` and `%jaxdebug callbacks f(x)`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_inventory_tells_kind_place_result_nesting_and_what_is_kept(wrap, cap
 
 @pytest.mark.behaviour("C2")
 @pytest.mark.parametrize("in_a_capture", [False, True])
-def test_it_is_the_same_in_a_capture_which_sees_nothing_of_it(in_a_capture):
+def test_an_inventory_in_a_capture_is_the_same_and_adds_no_events(in_a_capture):
     if not in_a_capture:
         assert [one.kept for one in jdw.callbacks(program, 1.0)] == [1, 0, 1, 1, 1, 1]
         return
@@ -94,7 +94,7 @@ def test_lanes_copies_and_equal_prints_are_counted_one_by_one():
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("loop_inside", [True, False])
-def test_only_loops_are_told_in_an_order(loop_inside):
+def test_the_nesting_lists_loops_before_branches(loop_inside):
     def said(x):
         jax.debug.print("x {x}", x=x)
         return x + 1
@@ -110,7 +110,7 @@ def test_only_loops_are_told_in_an_order(loop_inside):
 
 
 @pytest.mark.behaviour("C1", "C4")
-def test_what_is_called_lane_by_lane_is_told_at_its_own_line():
+def test_callbacks_that_are_called_lane_by_lane_have_their_own_lines():
     def f(x):
         first = io_callback(Never("host"), jax.ShapeDtypeStruct((), jnp.float32), x)
         return first + io_callback(Never("host"), jax.ShapeDtypeStruct((), jnp.float32), x + 1)
@@ -182,7 +182,7 @@ def test_a_jitted_method_is_given_its_object(step):
 
 
 @pytest.mark.behaviour("C1")
-def test_it_is_a_table_in_text_html_and_pandas():
+def test_the_inventory_of_callbacks_is_a_table_in_text_html_and_pandas():
     found = jdw.callbacks(program, 1.0)
     lines = repr(found).splitlines()
     assert lines[0] == "program: 6 callbacks; nothing has run"
@@ -197,7 +197,7 @@ def test_it_is_a_table_in_text_html_and_pandas():
     assert repr(jdw.callbacks(jnp.sin, 1.0)) == "sin: no callbacks"
 
 
-def test_what_comes_from_the_program_is_text_never_html():
+def test_text_of_the_program_is_escaped_in_html():
     html = jdw.callbacks(lambda x: jax.debug.print("<script>{}", x), 1.0)._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html

@@ -1,4 +1,4 @@
-"""Large arguments on several devices: plain JAX can hang there, a captured program finishes. More of it: `make bench`."""
+"""Test large arguments on several devices: plain JAX can hang there, a captured program finishes. See `make bench`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`%jaxdebug callbacks f(x)` and `%jaxdebug status`, typed into a shell."""
+"""Test `%jaxdebug callbacks f(x)` and `%jaxdebug status` in a shell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_line_magic_gives_an_inventory_and_calls_nothing(ours):
 
 
 @pytest.mark.parametrize("line", ["callbacks", "callbacks f", "callbacks f(", "callbacks f(1); 2"])
-def test_what_is_no_call_is_refused_with_an_example(ours, line):
+def test_callbacks_of_something_other_than_a_call_is_refused_with_an_example(ours, line):
     assert "takes a call, e.g. `%jaxdebug callbacks f(x)`" in ours.run(f"%jaxdebug {line}").error
 
 
@@ -48,7 +48,7 @@ def test_status_tells_what_was_raised(ours):
     assert "raised RuntimeError: not to be called in host" in ours.run("%jaxdebug status").stdout
 
 
-def test_help_and_options_name_it(ours):
+def test_the_help_names_callbacks_cost_and_stuck_after(ours):
     text = ours.run("%jaxdebug help").stdout
     assert "%jaxdebug callbacks F(X)" in text
     assert "%jaxdebug cost F(X)" in text

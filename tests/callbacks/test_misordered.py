@@ -1,4 +1,4 @@
-"""Callbacks that came in another order than the program has them are told of."""
+"""Test the finding about callbacks that arrived in another order than the program has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An impure host function under `vmap`: its calls in the order in which they came, lane by lane."""
+"""Test an impure host function under `vmap`: its calls are recorded in their order, lane by lane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE = jax.ShapeDtypeStruct((), jnp.float32)
 
 
 class Generator:
-    """Host state that JAX knows nothing of: a stream of random numbers."""
+    """A stream of random numbers: host state that JAX does not know of."""
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
@@ -75,8 +75,8 @@ def test_lanes_that_jax_calls_for_one_by_one_are_lanes_and_no_steps(call):
 
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("call", ["io_callback", "pure_callback"])
-def test_what_a_vmap_does_not_map_has_no_lanes_and_keeps_its_steps(call):
-    """The values of `jax.jvp` under a `vmap` over tangents, as in `jacfwd`: called for once, not lane by lane."""
+def test_unmapped_calls_under_vmap_have_no_lanes_and_keep_their_steps(call):
+    """A `vmap` over tangents, as in `jacfwd`, does not map the values of `jax.jvp`: one call serves all lanes."""
     draw, called = CALLS[call], []
 
     @jax.custom_jvp
@@ -114,8 +114,8 @@ def test_two_generators_in_one_vmap_do_not_mix():
 
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("method", ["sequential", "expand_dims"])
-def test_what_the_condition_of_a_vmapped_while_calls_tells_no_wrong_step(method):
-    """There JAX asks twice an iteration, once for all lanes and once for each: the second is no iteration of its own."""
+def test_calls_in_the_condition_of_a_vmapped_while_have_no_wrong_step(method):
+    """JAX calls twice in an iteration, once for all lanes and once for each; the second call starts no iteration."""
     asked = []
 
     def host(x):

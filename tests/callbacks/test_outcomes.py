@@ -1,4 +1,4 @@
-"""What became of each call of a host function: result, time, thread, exception with its own traceback."""
+"""Test what is recorded of each call of a host function: result, time, thread, exception with its own traceback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.devices import cpu_pmap
 
 
 class OwnError(Exception):
-    """Raised by a user's host function."""
+    """An exception of a user's host function."""
 
 
 def check(x):
@@ -47,8 +47,8 @@ def raised_by(program):
     with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 - which one, and from where, is compared.
         program()
         jax.effects_barrier()
-    dispatch.forget_failed_tokens()  # An ordered call would fail after one that failed, and call nothing.
-    # What else the runtime says is the trace of JAX's own frames.
+    dispatch.forget_failed_tokens()  # An ordered call after a failed one would fail without calling the host.
+    # The rest of the message is the trace of JAX's own frames.
     return type(caught.value), [line for line in str(caught.value).splitlines() if "too many" in line]
 
 
@@ -225,7 +225,7 @@ def test_a_wrong_shape_is_jaxs_error_and_the_call_has_returned():
 
 
 @pytest.mark.behaviour("C6")
-def test_what_is_kept_is_bounded_and_all_is_counted():
+def test_results_of_callbacks_are_kept_within_a_bound_and_all_calls_are_counted():
     def host(x):
         return np.full(1 << 16, x, np.float32)
 
@@ -251,7 +251,7 @@ def test_summaries_are_a_table_in_text_and_html():
 
 
 def returns_one_buffer(shape):
-    """A function that fills the same array each time, and one that shows a part of it that cannot be written."""
+    """Return a function that fills the same array each time, and one that returns a read-only view of it."""
     filled = np.zeros(shape, np.float32)
 
     def host(x):
@@ -268,7 +268,7 @@ def returns_one_buffer(shape):
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("which", [0, 1], ids=["writable", "shown"])
 @pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
-def test_what_was_returned_is_kept_as_it_was_whatever_is_written_to_it_later(wrap, which, shape):
+def test_returned_arrays_that_are_overwritten_later_are_kept_as_they_were(wrap, which, shape):
     host = returns_one_buffer(shape)[which]
     program = wrap(lambda x: io_callback(host, jax.ShapeDtypeStruct(shape, jnp.float32), x, ordered=True))
     with jdw.capture() as run:
@@ -279,7 +279,7 @@ def test_what_was_returned_is_kept_as_it_was_whatever_is_written_to_it_later(wra
 
 
 @pytest.mark.behaviour("C6")
-def test_what_nobody_can_write_is_kept_without_a_copy():
+def test_a_read_only_result_is_kept_without_a_copy():
     results = Results()
     array = np.asarray(jnp.ones((100, 100)))
     (kept,) = results.keep([array]).take()
@@ -291,7 +291,7 @@ def test_results_that_wait_are_within_a_limit_and_the_newest_are_kept():
     results = Results()
     results.limit = 10 * 4096
     kept = [results.keep([np.full(1024, number, np.float32)]) for number in range(20)]
-    assert results.keep([np.zeros(6 * 1024, np.float32)]).is_empty  # It alone is more than half of that.
+    assert results.keep([np.zeros(6 * 1024, np.float32)]).is_empty  # This array alone is more than half of the budget.
     taken = [returned.take() for returned in kept]
     assert [array is None for array in taken] == [True] * 10 + [False] * 10
     assert [array[0][0] for array in taken[10:]] == list(range(10, 20))
@@ -325,7 +325,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("call", ["io", "pure"])
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: lambda x: jax.lax.map(f, x[None])], ids=["jit", "scan"])
-def test_what_jax_rejects_has_not_returned(wrong, call, wrap, capfd):
+def test_a_callback_whose_result_jax_rejects_counts_as_raised(wrong, call, wrap, capfd):
     host, why = WRONG[wrong]
     x = jnp.ones(3, jnp.float32)
     with jdw.capture() as run, pytest.raises(Exception, match=why) as raised:
@@ -336,11 +336,11 @@ def test_what_jax_rejects_has_not_returned(wrong, call, wrap, capfd):
     told = made.raised.removeprefix("RejectedResultError: ")
     assert told.rstrip(".") in str(raised.value) and "returned what JAX rejects" in repr(made)
     assert any(f"returned what JAX rejects: {told}" in note for note in run.notes)
-    capfd.readouterr()  # XLA writes of it, too.
+    capfd.readouterr()  # XLA also writes the error.
 
 
 @pytest.mark.parametrize("result", [np.float64(2), 2.0, np.zeros((), np.float64)], ids=repr)
-def test_what_jax_casts_has_returned(result):
+def test_a_callback_whose_result_jax_casts_counts_as_returned(result):
     with jdw.capture() as run:
         assert jax.jit(CALLS["pure"](lambda _: result))(jnp.float32(1)).dtype == np.float32
     assert run.callbacks["<lambda>"].returned == 1

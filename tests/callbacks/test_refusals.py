@@ -1,4 +1,4 @@
-"""JAX's own errors about callbacks, unchanged, and a finding that says which call, why, and what to write instead."""
+"""Test that JAX's errors about callbacks are unchanged, and that a finding has the call, the cause and a correction."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ WAYS_OUT = {
 
 @pytest.mark.behaviour("C3")
 @pytest.mark.parametrize("way_out", WAYS_OUT)
-def test_what_a_note_says_to_write_instead_works(way_out):
+def test_the_correction_in_a_note_works(way_out):
     with jdw.capture() as run:
         jax.block_until_ready(WAYS_OUT[way_out]())
         jax.effects_barrier()

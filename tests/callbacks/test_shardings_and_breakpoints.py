@@ -1,4 +1,4 @@
-"""`inspect_array_sharding`, told when the compiler has chosen, and `breakpoint`, whose debugger is JAX's own."""
+"""Test `inspect_array_sharding`, recorded when the compiler has chosen, and `breakpoint` with JAX's own debugger."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_sharding_is_told_as_text_and_the_users_function_called_as_ever(wrap):
 
 @pytest.fixture
 def stops():
-    """What a debugger that goes on at once was shown: its frames' local values."""
+    """Return the local values of the frames at each stop of a debugger that continues at once."""
     found = []
     debugger.register_debugger("recording", lambda frames, _thread, **_: found.append(frames[0].locals), 100)
     yield found

@@ -1,4 +1,4 @@
-"""The table of what each kind of callback survives, against JAX itself."""
+"""Test the table of what each kind of callback survives, against JAX itself."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def survives(variant, transform):
     try:
         jax.block_until_ready(WRAPS[transform](VARIANTS[variant])(jnp.asarray(X)))
         jax.effects_barrier()
-    except Exception as error:  # A refusal of any type; it must be about callbacks.
+    except Exception as error:  # A refusal may have any type, but must be about callbacks.
         if not any(word in str(error) for word in ("callback", "effect")):
             raise
         return False
@@ -85,7 +85,7 @@ def survives(variant, transform):
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("variant", REFUSED)
-def test_the_table_says_what_jax_does(variant, transform):
+def test_the_table_of_refused_transformations_agrees_with_jax(variant, transform):
     if transform == "partly manual shard_map" and jax.__version_info__ < (0, 10):
         pytest.skip("XLA of these versions ends the process")
     if (variant, transform) == ("ordered io", "sharded jit") and jax.__version_info__ < (0, 10):

@@ -1,4 +1,4 @@
-"""A host function that does not return: the run says which, where, since when, on which thread, and why."""
+"""Test a host function that does not return: the run says which, where, since when, on which thread, and why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE, until
 
 
 class Gate:
-    """A host function that waits until the test lets it go."""
+    """A host function that waits until the test releases it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

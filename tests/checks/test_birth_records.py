@@ -1,4 +1,4 @@
-"""The record of a birth is the same, whether Numba or XLA computes it."""
+"""Test that the record of the first NaN or infinity is the same from Numba and from XLA."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_numba_is_loaded_for_programs_that_are_worth_it(monkeypatch):
     assert asked
 
 
-def test_without_numba_a_birth_is_found_too(monkeypatch):
+def test_the_first_nan_is_found_without_numba(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.births_native", None)
     monkeypatch.setattr(native, "_known", {})

@@ -1,4 +1,4 @@
-"""Where NaNs and infinities are born: the first operation of finite numbers whose result is none."""
+"""Test where NaN and infinities arise: at the first operation with finite operands whose result is not finite."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def inherited(x):
 
 
 @pytest.mark.parametrize("program", [mask, own_sigmoid, masked, mapped_branch, inherited], ids=lambda one: one.__name__)
-def test_what_is_masked_or_changes_no_result_is_no_birth(program):
+def test_a_nan_that_is_masked_or_reaches_no_result_has_no_finding(program):
     with jdw.capture(check="nonfinite") as run:
         jax.jit(program)(X - 1.0)
         jax.jit(program)(X)
@@ -168,7 +168,7 @@ def test_half_and_double_precision_are_told_with_their_values():
 
 
 @pytest.mark.parametrize("watch", [{"watch": True}, {"ops": True}], ids=["names", "operations"])
-def test_what_a_check_computes_is_no_value_of_the_user_s(watch):
+def test_operations_of_a_check_are_no_watched_values(watch):
     def summed(x):
         y = jnp.exp(x)
         z = jnp.sum(y)
@@ -183,7 +183,7 @@ def test_what_a_check_computes_is_no_value_of_the_user_s(watch):
     assert {one.file for one in checked.findings} == {__file__}
 
 
-def test_of_a_power_nobody_says_that_it_is_infinite_where_its_derivative_is():
+def test_the_finding_about_an_infinite_derivative_of_a_power_does_not_blame_the_power_alone():
     slope = jax.jit(jax.grad(lambda x: (x**0.5).sum()))
     with jdw.capture(check="nonfinite") as run:
         assert np.isinf(slope(jnp.zeros(2))).all()
@@ -201,7 +201,7 @@ def asks_and_chooses(x):
 
 
 @pytest.mark.parametrize("function", [compares, asks_and_chooses, jax.vmap(asks_and_chooses)])
-def test_a_value_that_a_choice_tests_for_nan_is_meant(function):
+def test_a_nan_that_a_choice_tests_for_has_no_finding(function):
     with jdw.capture(check="nonfinite") as run:
         assert not jnp.isnan(jax.jit(function)(jnp.array([-jnp.inf, -1.0, 2.0]))).any()
     assert run.findings == []
@@ -224,13 +224,13 @@ def test_a_nan_of_infinite_numbers_is_said_to_be_of_these():
     assert finding.why.startswith("reduce_sum of infinite numbers gives NaN. Argument `x` of")
 
 
-def test_what_is_on_the_same_line_is_no_other_line():
+def test_further_nans_on_the_same_line_are_not_called_other_lines():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: jnp.exp(jnp.log(x) + 1.0) * 2.0)(jnp.array([-1.0]))
     assert "other line" not in run.findings[0].why
 
 
-def test_in_a_library_the_users_line_comes_first():
+def test_a_nan_in_a_library_is_reported_at_the_users_line():
     def f(x):
         return optax.cosine_similarity(x, x * 0, epsilon=0.0)
 
@@ -270,7 +270,7 @@ def test_a_report_counts_the_calls_that_were_checked():
         (lambda x: jax.vmap(jnp.linalg.cholesky)(x[None]), "cholesky of finite numbers gives NaN"),
     ],
 )
-def test_what_lapack_gives_is_looked_at(function, says):
+def test_a_nan_from_a_lapack_routine_is_found(function, says):
     x = jnp.array([[-1.0, 0.0], [0.0, 1.0]])
     with jdw.capture(check="nonfinite") as run:
         jax.jit(function)(x)
@@ -302,7 +302,7 @@ def test_the_derivative_of_a_function_that_jax_jits_is_said_to_be_one():
     assert run.findings[0].headline == "the derivative of `jnp.linalg.norm(x)` is infinite"
 
 
-def test_what_to_write_uses_the_name_of_the_argument():
+def test_a_proposed_fix_uses_the_name_of_the_argument():
     def f(y):
         return jnp.sqrt(y).sum()
 
@@ -325,7 +325,7 @@ def test_an_argument_that_arrives_with_nan_is_named_at_the_functions_first_line(
     with jdw.capture(check="nonfinite", watch=watch) as run:
         loses(jnp.ones(3), {"y": X})
         w, _ = loses(jnp.ones(3), {"y": X.at[1].set(jnp.nan)})
-        loses(w, {"y": X})  # What follows from it is none of its own.
+        loses(w, {"y": X})  # NaN that follow from it have no finding of their own.
     (finding,) = run.findings
     assert finding.headline == "argument `batch['y']` of `loses` arrives with NaN, call 1 of its program"
     assert finding.where.endswith(f":{loses.__wrapped__.__code__.co_firstlineno + 1}")
@@ -343,7 +343,7 @@ def test_a_nan_of_infinite_numbers_names_the_argument_that_arrives_with_them(wat
         fits(X, jnp.array([jnp.inf, -jnp.inf]))
     (finding,) = run.findings
     assert "gives NaN" in finding.why and "Argument `y` of `fits` arrives with infinite numbers." in finding.message
-    assert (finding.fix, finding.advice) == ((), "")  # What to mask is not in the program.
+    assert (finding.fix, finding.advice) == ((), "")  # The value to mask is not in the program.
 
 
 @jax.jit

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity is born, under each transformation: the line, the operands, the element."""
+"""Test where NaN and infinities arise under each transformation: line, operands and element."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ MATRIX = {
 }
 """A program, the function with the line, and what the finding says."""
 
-if jax.__version_info__ >= (0, 10):  # An older one says of a rule the line of the call, or of the loop around it.
+if jax.__version_info__ >= (0, 10):  # An older JAX has, for a rule, the line of the call or of the loop around it.
     MATRIX["custom_vjp"] = (
         slope(ruled),
         _backward,
@@ -120,7 +120,7 @@ def test_an_unjitted_derivative_of_a_jitted_function_is_said_to_be_one(name):
 
 @pytest.mark.behaviour("S11")
 @pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad], ids=lambda one: one.__name__)
-def test_what_a_function_itself_computes_is_no_derivative_where_an_unjitted_one_is_taken(transform):
+def test_a_nan_of_the_function_is_not_called_one_of_its_unjitted_derivative(transform):
     with jdw.capture(check="nonfinite") as run:
         transform(jax.jit(lambda x: divides(x).sum()))(X)
         jax.jit(divides)(X)

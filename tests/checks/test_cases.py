@@ -1,4 +1,4 @@
-"""The table of programs that the checks were designed by: what is found in each, and that nothing is found in near misses."""
+"""Test the table of programs for the checks: each has its finding, and near misses have none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.checks.case_programs import CASES, Case
 
 
 def run_case(case: Case):
-    """The findings of a program, run as a file of its own."""
+    """Run a program as a file of its own; return its findings."""
     name = f"/cases/{case.id}.py"
     linecache.cache[name] = (len(case.source), None, case.source.splitlines(keepends=True), name)
     names = {"jax": jax, "jnp": jnp, "np": np, "lax": lax, "random": random, "__name__": "__main__"}
@@ -35,7 +35,7 @@ def run_case(case: Case):
 
 
 def is_found(case: Case, findings) -> bool:
-    """Whether one of the findings is at the line of the case and has its words."""
+    """Return whether a finding is at the line of the case and has its words."""
     place = f"{case.id}.py:{case.line}"
     return any(
         (finding.where.endswith(place) or f"called from {place}" in finding.message)

@@ -1,4 +1,4 @@
-"""Casts to integers that numbers do not fit, and `nanargmin` of NaNs alone."""
+"""Test casts to integers that cannot represent the numbers, and `nanargmin` of NaNs alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("S13")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
+def test_a_lossy_cast_has_a_finding_with_count_and_first_value(name):
     program, argument, says = PROGRAMS[name]
     plain = jax.jit(program)(argument)
     with jdw.capture(check="casts") as run:
@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_counted_and_the_first_is_told(name):
 
 
 @pytest.mark.parametrize("value", [-128.9, 127.9, 0.0])
-def test_what_is_cut_off_behind_the_point_fits(value):
+def test_truncating_a_fraction_is_no_finding(value):
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: (x.astype(jnp.int8), jnp.floor(x).astype(jnp.int32)))(jnp.float32(value))
     assert run.findings == []

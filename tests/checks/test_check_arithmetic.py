@@ -1,4 +1,4 @@
-"""The arithmetic of checks: one sum tells finite arrays, infinities and NaN apart."""
+"""Test the arithmetic of checks: one sum distinguishes finite arrays, infinities and NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a derivative computes again is counted once: as the forward pass did it."""
+"""Test that a fault which a derivative computes again is counted once, as in the forward pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_index_outside_is_counted_once(name):
     assert finding.seen == 1 and "indices were outside" not in finding.why, finding
 
 
-def test_two_indices_outside_in_one_call_are_in_one_call():
+def test_two_indices_out_of_bounds_in_one_call_count_one_call():
     with jdw.capture(check="oob") as run:
         jax.jit(lambda x, i: sine_of(x, i) + sine_of(x, i + 1))(X, 12)
     assert "2 indices were outside, in 1 call." in run.findings[0].why

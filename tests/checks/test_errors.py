@@ -1,4 +1,4 @@
-"""Exceptions of JAX's are explained at the user's line, in a capture and below the traceback."""
+"""Test that exceptions of JAX are explained at the user's line, in a capture and below the traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ERRORS = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, Overf
 
 @pytest.fixture
 def lenient():
-    """What people have: the tests' strict promotion would raise before the sharp bit does."""
+    """Use users' settings: the tests' strict promotion would raise before the explained error."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
 
@@ -54,7 +54,7 @@ def test_an_exception_is_explained_at_its_line_and_what_is_said_to_write_is_pyth
 
 
 @pytest.mark.parametrize("error", [ValueError("of the user's"), TypeError("unsupported operand"), KeyError("x")])
-def test_other_exceptions_are_left_alone(error):
+def test_the_users_own_exceptions_have_no_finding_and_no_note(error):
     with pytest.raises(type(error)) as raised, jdw.capture() as run:
         raise error
     assert run.findings == []

@@ -1,4 +1,4 @@
-"""A run says which of the checks that were asked for found nothing."""
+"""Test that a run lists the requested checks that found nothing."""
 
 from __future__ import annotations
 

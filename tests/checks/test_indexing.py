@@ -1,4 +1,4 @@
-"""Indices out of bounds where nothing is jitted: what NumPy refuses is told, and nothing else."""
+"""Test indices out of bounds outside of jit: an index that NumPy refuses has a finding, and no other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INDICES = [
 
 @pytest.mark.behaviour("S6")
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_what_numpy_refuses_is_told_and_the_result_is_jaxs(index):
+def test_an_index_that_numpy_refuses_has_a_finding_and_the_result_is_jaxs(index):
     try:
         np.asarray(X)[tuple(map(np.asarray, index)) if all(isinstance(one, jax.Array) for one in index) else index]
         refused = ""
@@ -52,11 +52,11 @@ def test_what_numpy_refuses_is_told_and_the_result_is_jaxs(index):
 
 
 def _numbers(refused: str) -> list[str]:
-    """The words of "index 4 is out of bounds for axis 2 with size 4" that are numbers."""
+    """Return the words of "index 4 is out of bounds for axis 2 with size 4" that are numbers."""
     return [word for word in refused.split() if word.strip("-").isdigit()]
 
 
-def test_what_is_meant_and_what_jax_does_inside_is_silent():
+def test_intended_indices_and_those_inside_jax_have_no_finding():
     with jdw.capture(check="oob") as run:
         X.at[5].set(1.0, mode="drop")
         X.at[5].get(mode="fill", fill_value=0.0)

@@ -1,4 +1,4 @@
-"""Keys that two calls use, jitted or not; and what is meant."""
+"""Test keys that two calls use, jitted or not, and intended reuse."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def computed_again(key):
         computed_again,
     ],
 )
-def test_what_uses_each_key_once_or_says_that_it_is_meant_is_silent(program, make):
+def test_calls_that_use_each_key_once_or_declare_the_reuse_have_no_finding(program, make):
     with jdw.capture(check="keys") as run:
         program(make(0))
     assert run.findings == []
@@ -228,7 +228,7 @@ def test_a_clone_is_for_one_call_also_where_jax_looks_up_a_program_twice_that_it
     assert run.findings == []
 
 
-def test_without_the_check_calls_are_not_compared():
+def test_keys_of_calls_are_compared_only_with_the_check():
     with jdw.capture() as run:
         in_two_functions(random.key(0))
     assert run.findings == []

@@ -1,4 +1,4 @@
-"""PRNG keys that a program uses more than once, typed and not."""
+"""Test PRNG keys, typed and legacy, that a program uses more than once."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ NOT_REUSING = (
 
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
 @pytest.mark.parametrize("program", NOT_REUSING, ids=lambda one: one.__name__)
-def test_what_uses_each_key_once_is_no_finding(program, make):
+def test_programs_that_use_each_key_once_have_no_finding(program, make):
     with jdw.capture() as run:
         jax.jit(program)(make(0))
     assert run.findings == []
@@ -505,7 +505,7 @@ def drawn_before_the_lanes(k):
 
 
 def parameters_that_the_lanes_share(k):
-    """As `hk.transform(...).init` of a layer in a `vmap`: the program returns the parameters once."""
+    """Return parameters once for all lanes, as `hk.transform(...).init` of a layer in a `vmap` does."""
     made = []
 
     def layer(x):

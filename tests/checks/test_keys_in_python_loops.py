@@ -1,4 +1,4 @@
-"""PRNG keys that a loop of Python uses again, so that one line of the program draws several times with one key."""
+"""Test PRNG keys that a Python loop uses again, so that one line draws several times with one key."""
 
 from __future__ import annotations
 

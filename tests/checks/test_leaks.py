@@ -1,4 +1,4 @@
-"""Tracers that are held after their trace: by which name, and which line has made them."""
+"""Test tracers that are held after their trace: the name that holds each, and the line that made it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = leak_programs.__file__
 
 @pytest.fixture
 def programs():
-    """The programs, executed anew: their names hold nothing yet, and are not among what `own_heap` hides."""
+    """Return the programs, executed anew, so that their names hold nothing and `own_heap` hides none of them."""
     spec = importlib.util.spec_from_file_location("leak_programs_anew", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -94,7 +94,7 @@ def test_a_value_that_a_derivative_wraps_is_shown_at_the_line_that_makes_it(prog
     assert finding.file == FILE and "jnp.sin(x)" in linecache.getline(FILE, finding.span[0])
 
 
-def test_an_exception_that_is_kept_holds_none():
+def test_a_kept_exception_of_a_traced_function_is_no_leak():
     def fails(x):
         y = x + 1
         raise ValueError(y.shape)
@@ -111,7 +111,7 @@ def cycle(x):
 
 
 @pytest.mark.parametrize("function", [cycle, lambda x: [x * k for k in range(3)][-1], jnp.linalg.norm])
-def test_what_is_garbage_or_returned_is_no_leak(function):
+def test_returned_and_unreachable_tracers_are_no_leaks(function):
     gc.disable()
     try:
         with jdw.capture(check="all") as run:
@@ -143,7 +143,7 @@ NEEDS = {
 
 
 @pytest.mark.parametrize("need", NEEDS)
-def test_who_needs_the_value_of_a_tracer_after_its_trace_reads_that_it_was_leaked(need):
+def test_using_a_tracer_after_its_trace_says_that_it_was_leaked(need):
     held: list[jax.Array] = []
 
     @jax.jit
@@ -160,7 +160,7 @@ def test_who_needs_the_value_of_a_tracer_after_its_trace_reads_that_it_was_leake
 
 
 @pytest.mark.parametrize("around", [jax.jit, lambda f: jax.jit(jax.vmap(f)), lambda f: lambda x: lax.map(f, x)])
-def test_who_needs_it_while_it_is_traced_reads_that(around):
+def test_a_value_needed_during_its_own_trace_is_not_explained_as_a_leak(around):
     inner = jax.jit(lambda x: float(x) * 2)
 
     def f(x):

@@ -1,4 +1,4 @@
-"""What a choice leaves out is no finding, also where a loop, a branch or a function has computed it; what it takes is one."""
+"""Test that a fault in a value which no choice takes has no finding, also through loops, branches and functions."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ PAIRS = [
     (choose, compute)
     for choose in CHOOSING
     for compute in COMPUTING
-    if (choose, compute) != (chosen_by_cond_in_lanes, a_branch)  # These are two choices, one in the other.
+    if (choose, compute) != (chosen_by_cond_in_lanes, a_branch)  # These are nested choices.
 ]
 
 
 @pytest.mark.parametrize(("choose", "compute"), PAIRS, ids=lambda one: one.__name__)
-def test_what_no_lane_takes_is_silent_and_what_all_take_is_told(choose, compute):
+def test_only_a_faulty_read_that_some_lane_takes_has_a_finding(choose, compute):
     with jdw.capture(check="oob") as run:
         jax.jit(lambda i: choose(compute, i, 5))(12)
     assert run.findings == []
@@ -99,7 +99,7 @@ def test_what_no_lane_takes_is_silent_and_what_all_take_is_told(choose, compute)
 
 
 def test_a_loop_that_some_lanes_leave_out_is_silent():
-    """Which lane has found what is not known outside of the loop."""
+    """Outside of the loop it is not known which lane has the fault."""
     with jdw.capture(check="oob") as run:
         jax.jit(lambda i: jax.vmap(lambda k: lax.cond(k < 5, a_scan, lambda _k: 0.0, k))(jnp.array([1, i])))(12)
     assert run.findings == []
@@ -124,8 +124,8 @@ def test_a_nan_and_a_cast_in_a_loop_that_is_left_out():
     assert "3 values do not fit int8, the first is 500" in finding.headline
 
 
-def test_what_a_loop_carries_for_others_counts():
-    """The total that is returned is made of a carried value that is not."""
+def test_a_faulty_carry_that_other_carries_read_has_a_finding():
+    """The returned total is computed from a carry that is not returned."""
 
     def walk(i):
         def step(state, _):
@@ -143,7 +143,7 @@ def test_what_a_loop_carries_for_others_counts():
         assert "index 21 is outside" in run.findings[0].headline
 
 
-def test_what_a_loop_carries_for_nothing_is_silent():
+def test_a_faulty_carry_that_nothing_reads_has_no_finding():
     def walk(i):
         def step(state, _):
             _, total = state
@@ -190,8 +190,8 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("kind", [*LEFT_OUT, *(f"not {kind}" for kind in COUNTS)])
-def test_one_of_two_conditions_leaves_out_the_other(kind):
-    """`(i < n) & (x[i] > 0)` reads a wrong element where it does not matter."""
+def test_a_faulty_read_that_another_condition_rules_out_has_no_finding(kind):
+    """For example, `(i < n) & (x[i] > 0)` reads a wrong element only if it does not matter."""
     is_told = kind.startswith("not ")
     program = (COUNTS if is_told else LEFT_OUT)[kind.removeprefix("not ")]
     with jdw.capture(check="oob,nonfinite") as run:

@@ -1,4 +1,4 @@
-"""What a library does with a key by itself is no finding; what the user does with a library's functions is one."""
+"""Test that a library's own use of a key has no finding, and that the user's use of a library may have one."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def findings(program, library, *, jitted):
 
 @pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "calls"])
 @pytest.mark.parametrize("program", [a_key_at_two_times, a_loop, a_model_that_the_library_calls])
-def test_what_a_library_does_with_a_key_by_itself_is_silent(program, library, jitted):
+def test_a_librarys_own_use_of_a_key_has_no_finding(program, library, jitted):
     assert findings(program, library, jitted=jitted) == []
 
 
@@ -92,7 +92,7 @@ def test_what_a_library_does_with_a_key_by_itself_is_silent(program, library, ji
         (an_own_draw_in_the_model, False),
     ],
 )
-def test_what_the_user_does_with_it_is_told(program, library, jitted):
+def test_the_users_reuse_of_a_key_through_a_library_has_a_finding(program, library, jitted):
     (finding,) = findings(program, library, jitted=jitted)
     assert finding.kind == "keys"
 

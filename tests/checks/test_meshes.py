@@ -1,4 +1,4 @@
-"""What the checks find in a `shard_map`: the device that has found it, and the results as without the checks."""
+"""Test the checks in a `shard_map`: a finding names the device, and results are those without checks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_finding_in_a_shard_map_says_the_device(function, option, said):
     assert [one.headline for one in run.findings] == [said]
 
 
-def test_what_a_loop_around_a_shard_map_reads_is_checked():
+def test_reads_in_a_loop_around_a_shard_map_are_checked():
     mapped = jax.shard_map(read, mesh=MESH, in_specs=(ALL, ALL), out_specs=ALL)
 
     def loop(x, i):

@@ -1,4 +1,4 @@
-"""Mistakes that were put into whole programs and were missed, or told wrongly: each at its line, with its names and numbers."""
+"""Test faults in whole programs that the checks once missed or described wrongly: line, names and numbers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def of_lanes(a):
 
 @pytest.mark.parametrize("function", [of_columns, in_a_loop, of_lanes])
 def test_the_derivative_of_a_logsumexp_of_nothing_is_found(function):
-    """Its NaN goes to two choices, one for each sign of the sum."""
+    """The NaN goes to two choices, one for each sign of the sum."""
     (finding,) = found("nonfinite", jax.jit(jax.grad(function)), jnp.ones(2))
     assert "the derivative of `logsumexp(" in finding.headline and "div(0, 0) = NaN" in finding.why
     assert "-1e30" in finding.advice
@@ -87,12 +87,12 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_what_several_choices_take_is_told(name):
+def test_a_faulty_read_that_one_of_several_choices_takes_has_a_finding(name):
     function, is_told = CHOICES[name]
     assert len(found("oob", jax.jit(function), 12)) == is_told
 
 
-def test_one_index_at_several_lines_is_one_finding():
+def test_one_faulty_index_at_several_lines_has_one_finding():
     def f(t, a, b):
         x = a[t]  # here
         y = b[t] + 1
@@ -114,7 +114,7 @@ def test_an_index_that_the_backward_pass_uses_again_is_not_at_another_line():
 
 # ---------------------------------------------------------------- what to write
 @pytest.mark.parametrize("name", ["divided", "divided by a name", "a norm", "a root"])
-def test_what_is_said_to_write_gives_finite_numbers(name):
+def test_a_proposed_fix_gives_finite_values_and_gradients(name):
     expression = {
         "divided": "(x / (y * 2.0))",
         "divided by a name": "(x / y)",
@@ -271,8 +271,8 @@ def test_a_tracer_that_a_library_makes_is_a_leak_at_the_users_line():
     assert finding.file == __file__ and finding.span[0] == line_of(f, "# kept")
 
 
-def test_of_self_only_what_is_read_is_named():
-    """A function that an inner one closes over is not read, and a function that is kept as an attribute is no method."""
+def test_a_stale_read_of_self_names_only_the_attribute_that_is_read():
+    """A function in the closure is not read, and a function that is kept as an attribute is no method."""
     findings = found("stale", Model().changes_a_setting)
     assert findings and {one.headline for one in findings} == {
         "cached value 0.1 was used although `self.lr` is now 0.05"

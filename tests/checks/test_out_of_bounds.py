@@ -1,4 +1,4 @@
-"""Indices that are out of bounds while a program runs: found at their line, without a callback or a changed result."""
+"""Test indices out of bounds in a running program: a finding at their line, without callbacks or changed results."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def as_rows(monkeypatch):
-    """Have loops carry records as rows, as they do on a GPU and where they have many, or check before the loop."""
+    """Make loops carry records as rows, as on a GPU or with many records, or check before the loop."""
     monkeypatch.setattr(carried_records, "_FEW", 0)
 
 
@@ -134,7 +134,7 @@ def test_an_index_outside_is_found_at_its_line_and_the_result_is_the_same(name, 
     program, where, arguments, says = PROGRAMS[name]
     plain = jax.jit(program)(*arguments)
     with jdw.capture(check="oob") as run:
-        checked = jax.jit(partial(program))(*arguments)  # JAX knows the program itself from the other way.
+        checked = jax.jit(partial(program))(*arguments)  # `partial` makes a new program: JAX has cached the other one.
     (finding,) = run.findings
     assert finding.kind == "oob"
     assert finding.where.endswith(f":{line_of(where)}")
@@ -170,7 +170,7 @@ def said_to_be_meant(x, i):
         lambda x, i: jnp.sort(x)[::-1] + jnp.interp(x, x, x) + jnp.searchsorted(x, x + i).astype(float),
     ],
 )
-def test_what_is_meant_or_thrown_away_is_no_finding(program):
+def test_intended_or_discarded_indices_have_no_finding(program):
     with jdw.capture(check="oob") as run:
         jax.jit(program)(X, 11)
     assert run.findings == []
@@ -187,7 +187,7 @@ def test_indices_that_a_loop_is_given_are_checked_before_it():
     )
     assert str(plain) == str(same)
     (record,) = checked.read([np.asarray(one) for one in jaxpr_as_fun(checked.program)(X, jnp.arange(20) % 13)[1:]])
-    assert record[1] == (3, 12, 0, 12)  # How many, the step, the position, the index.
+    assert record[1] == (3, 12, 0, 12)  # The count, the step, the position, the index.
 
 
 def test_a_loop_with_a_check_carries_its_numbers_apart():
@@ -197,11 +197,11 @@ def test_a_loop_with_a_check_carries_its_numbers_apart():
     )
     (loop,) = (one for one in checked.program.eqns if one.primitive.name == "scan")
     numbers = [one for one in loop.outvars if one.aval.dtype == jnp.int32 and not one.aval.shape]
-    assert len(numbers) == 5  # The iteration; how many, the step, the position, the index.
+    assert len(numbers) == 5  # The iteration, the count, the step, the position, the index.
 
 
 @pytest.mark.usefixtures("as_rows")
-def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
+def test_a_check_stays_in_a_loop_if_it_would_take_much_more_memory_before_it():
     def summed(base, x, order):
         return lax.scan(lambda total, i: (total + x[base + i].sum(), None), 0.0, order)[0]
 
@@ -212,7 +212,7 @@ def test_what_would_take_much_more_memory_before_a_loop_stays_in_it():
     assert not any(var.aval.size > 2000 * 1000 / 2 for one in checked.program.eqns for var in one.outvars)
 
 
-def test_each_call_is_read_and_the_first_that_found_something_is_told():
+def test_all_calls_are_checked_and_the_finding_names_the_first_faulty_one():
     step = jax.jit(read)
     with jdw.capture(check="oob") as run:
         for index in range(0, 200, 3):
@@ -247,14 +247,14 @@ def test_a_program_that_was_compiled_before_is_checked_and_runs_as_before_after_
     assert "index 11" in run.findings[0].message
 
 
-def test_what_is_not_checked_is_said():
+def test_an_unchecked_loop_has_a_note():
     with jdw.capture(check="oob") as run:
         jax.jit(jax.vmap(until, (None, 0)))(X, jnp.array([3, 14]))
     assert run.findings == []
     assert "jit(until): not checked (oob): loops that a `vmap` ends lane by lane." in run.notes
 
 
-def test_without_the_option_nothing_is_checked():
+def test_indices_are_not_checked_without_the_option():
     with jdw.capture() as run:
         jax.jit(read)(X, 11)
     assert run.findings == []
@@ -285,7 +285,7 @@ def test_later_calls_are_dispatched_without_python_and_are_checked(monkeypatch):
         return {"picked": table[i], "next": i + 1}
 
     table = jnp.arange(4.0)
-    for calls in (6, 3):  # In the second capture it is compiled and known.
+    for calls in (6, 3):  # In the second capture the program is compiled already.
         with jdw.capture(check="oob") as run:
             i = jnp.int32(0)
             for _ in range(calls):
@@ -327,7 +327,7 @@ def test_a_negative_segment_is_told_as_it_is():
         lambda x, i: x[:9].reshape(3, 3).at[i, 0].set(2.0),
     ],
 )
-def test_each_way_to_write(function):
+def test_an_index_outside_is_found_for_each_way_to_write(function):
     with jdw.capture(check="oob") as run:
         jax.jit(function)(X, jnp.array([0, 7, 1]))
     assert [one.headline for one in run.findings] == ["index 7 is outside axis 0 (size 3)"]
@@ -361,7 +361,7 @@ def test_a_write_on_a_condition_that_puts_back_what_was_there_is_silent(read):
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_what_is_put_back_and_used_as_well_is_reported(read):
+def test_an_old_value_read_outside_is_reported_if_it_is_also_used(read):
     def body(i, carry):
         xs, total = carry
         was = read(xs, i)
@@ -373,7 +373,7 @@ def test_what_is_put_back_and_used_as_well_is_reported(read):
     assert "index 3 is outside axis 0 (size 3), step 3" in run.findings[0].headline
 
 
-def test_what_is_read_elsewhere_is_not_put_back():
+def test_a_wrong_element_that_is_stored_at_another_index_has_a_finding():
     def body(carry, _):
         xs, i, j = carry
         x = jnp.where(i < 2, 1.0, jax.lax.dynamic_index_in_dim(xs, j, keepdims=False))
@@ -385,7 +385,7 @@ def test_what_is_read_elsewhere_is_not_put_back():
 
 
 def test_a_checkpointed_loop_of_equinox_is_silent():
-    """It writes its checkpoints on a condition, as the gradient of each `diffrax.diffeqsolve` does."""
+    """The loop writes its checkpoints under a condition, as the gradient of each `diffrax.diffeqsolve` does."""
 
     def twelve(y):
         carry = jnp.array(0), y

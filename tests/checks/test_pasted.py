@@ -1,4 +1,4 @@
-"""What an explanation says to write is pasted over the faulty statement: the program then gives what Python or NumPy gives."""
+"""Test proposed fixes: pasted over the faulty statement, they compute what Python or NumPy computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jax_debug_widgets.checks.statement import place_at
 
 @dataclass(frozen=True)
 class Program:
-    """A program that raises, and what `out` is in it once the explanation is pasted."""
+    """A program that raises, and the value of `out` after the fix is pasted."""
 
     source: str
     out: Any
@@ -195,7 +195,7 @@ def raised_by(source, name) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_said_to_write_gives_what_python_gives(name):
+def test_a_proposed_fix_computes_what_python_computes(name):
     program = PROGRAMS[name]
     file = f"/home/me/{name.replace(' ', '_')}.py"
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
@@ -235,7 +235,7 @@ UNCERTAIN = {
 
 
 @pytest.mark.parametrize("name", UNCERTAIN)
-def test_what_has_no_certain_rewrite_has_none(name):
+def test_an_error_without_a_certain_rewrite_has_no_fix(name):
     with jax.numpy_dtype_promotion("standard"):
         _, error = raised_by(UNCERTAIN[name], f"/home/me/{name.replace(' ', '_')}.py")
     explanation = explain(error)

@@ -1,5 +1,5 @@
 # ruff: noqa: NPY002, S311 - what the user draws so is told of.
-"""What functions do while they are traced, and what they read that has changed since: at the line, and once."""
+"""Test side effects during tracing, and values that have changed since a trace read them: one finding at the line."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ USES = {
 
 @pytest.mark.behaviour("S1")
 @pytest.mark.parametrize(("name", "use"), [*((one, "jit") for one in EFFECTS), *(("a global", one) for one in USES)])
-def test_what_happens_while_tracing_is_told_once_at_its_line(name, use):
+def test_a_side_effect_during_tracing_has_one_finding_at_its_line(name, use):
     make, says = EFFECTS[name]
     function = USES[use](make())
     with jdw.capture(check="purity") as run:
@@ -210,7 +210,7 @@ def local(x):
         lambda x: x[: int(np.prod((2,)))] * np.pi,
     ],
 )
-def test_what_is_meant_is_silent(program):
+def test_caches_logging_and_local_state_have_no_finding(program):
     function = jax.jit(program)
     with jdw.capture(check=["purity", "stale", "lists"], echo=False) as run:
         function(X)
@@ -256,7 +256,7 @@ def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
     assert {read.names for read in run.stale_reads} == {(expression,)}
 
 
-def test_what_has_not_changed_leaves_the_calls_to_cpp(monkeypatch):
+def test_calls_take_jaxs_fast_path_if_nothing_that_they_read_has_changed(monkeypatch):
     looked_up = []
     jitted = jax.jit(in_dict)
     with jdw.capture(check="stale") as run:
@@ -297,7 +297,7 @@ def test_the_state_of_a_static_self_is_followed_through_many_calls(call):
     assert read.names == ("self.scale",)
 
 
-def test_no_function_and_no_array_lives_longer():
+def test_the_stale_check_keeps_no_function_or_array_alive():
     def make():
         scale = {"a": 1.0}
 
@@ -378,7 +378,7 @@ def test_a_stale_value_has_a_headline_and_its_shortest_number():
     assert finding.why.endswith("pass `settings['lr']` as an argument.")
 
 
-def test_what_changes_and_is_not_read_is_silent():
+def test_changed_values_that_are_not_read_have_no_finding():
     jitted = jax.jit(in_dict)
     with jdw.capture(check="stale") as run:
         jitted(X)
@@ -464,7 +464,7 @@ def test_an_iterator_of_the_traced_function_advanced_by_a_loop():
         ),
     ],
 )
-def test_what_takes_the_elements_of_an_iterator_is_named_and_no_fix_runs_forever(make, use, headline, advice):
+def test_a_finding_about_an_iterator_names_its_use_and_has_no_fix(make, use, headline, advice):
     with jdw.capture(check="purity") as run:
         jax.jit(use(make()))(X)
     (finding,) = run.findings
@@ -528,7 +528,7 @@ def test_results_and_states_are_what_they_are_without_checks():
         (({f"p{k}": 1.0 for k in range(80)},), "`x` has 80 numbers"),
     ],
 )
-def test_numbers_that_are_operands_each(args, says):
+def test_a_list_of_numbers_as_an_argument_is_found(args, says):
     with jdw.capture(check="lists") as run:
         jax.jit(lambda x: jax.tree.leaves(x)[0] + 1)(*args)
     (finding,) = run.findings
@@ -659,7 +659,7 @@ def test_the_state_of_an_object_that_a_partial_has_bound_is_followed():
     assert (read.names, read.before, read.after) == (("model.scale",), "2.0", "5.0")
 
 
-def test_what_a_partial_inside_a_derivative_has_bound_is_followed():
+def test_values_bound_by_a_partial_inside_a_derivative_are_checked():
     model = Counting()
     jitted = jax.jit(jax.grad(functools.partial(lambda model, x: (x * model.scale).sum(), model)))
     with jdw.capture(check="stale") as run:

@@ -1,4 +1,4 @@
-"""Questions that people have asked about JAX in public are answered at the user's line."""
+"""Test that public questions about JAX are answered at the user's line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def soft(x):
 
 
 @pytest.mark.parametrize("function", [jax.grad(soft), jax.jit(jnp.log)], ids=["not jitted", "of JAX's own"])
-def test_what_is_no_jitted_function_of_the_users_is_told_to_be_made_one(function):
+def test_a_note_says_to_jit_a_function_that_is_not_checked(function):
     with jdw.capture(check="nonfinite") as run:
         assert not jnp.isfinite(function(jnp.array([0.0, 0.5]))).all()
     (note,) = (one for one in run.status().notes if one.startswith("Not checked (nonfinite)"))
@@ -76,7 +76,7 @@ def grid(x, y):
     return jax.pure_callback(narrow, jax.ShapeDtypeStruct(x.shape, x.dtype), x, y, vmap_method="expand_dims")
 
 
-def test_what_a_host_function_under_two_vmaps_was_given_and_gave_is_told():
+def test_a_wrong_shape_of_a_host_function_under_two_vmaps_has_a_note_with_both_shapes():
     with jdw.capture() as run, pytest.raises(Exception, match="Incorrect output shape"):
         jax.jit(jax.vmap(jax.vmap(grid, (None, 0)), (0, None)))(jnp.arange(4.0), jnp.arange(5.0)).block_until_ready()
     assert any(

@@ -1,4 +1,4 @@
-"""Functions that JAX traces again and again: how often, and what changed."""
+"""Test findings about functions that JAX traces repeatedly: how often, and what changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jax_debug_widgets.session.earlier_traces import EarlierTraces
 
 @pytest.fixture
 def retraces():
-    """The findings about retraces of a program that is captured, each once more if it is captured again."""
+    """Return a function that runs a program in a capture, and returns the findings about retraces."""
 
     def found(program):
         with jdw.capture() as run:
@@ -87,7 +87,7 @@ def new_static_values():
 
 
 class Config:
-    """Without `__eq__`: each is another one."""
+    """An object without `__eq__`: all instances differ."""
 
 
 def new_objects():
@@ -126,7 +126,7 @@ def new_kinds():
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_what_changed_is_told(retraces, program, count, words):
+def test_a_finding_about_retraces_says_what_changed(retraces, program, count, words):
     (finding,) = retraces(program)
     assert finding.seen == count
     assert all(word in finding.message for word in words), finding.message
@@ -170,7 +170,7 @@ def only_described():
     [twice, the_same_type, under_transformations, one_partial, only_described],
     ids=lambda one: one.__name__,
 )
-def test_what_is_traced_seldom_is_no_finding(retraces, program):
+def test_functions_that_are_seldom_traced_have_no_finding(retraces, program):
     assert retraces(program) == []
 
 
@@ -242,12 +242,12 @@ class Ordered:
     size: int
 
 
-def test_values_that_are_equal_are_one_static_value(retraces):
+def test_equal_static_arguments_cause_no_retrace(retraces):
     step = jax.jit(lambda x, config: (x, str(config))[0], static_argnums=1)
     assert retraces(lambda: [step(jnp.float32(1), Ordered(3)) for _ in range(4)]) == []
 
 
-def test_what_a_watched_twin_traces_is_no_trace_of_the_users():
+def test_traces_of_the_watched_twin_are_not_counted():
     step = functools.partial(jax.jit, donate_argnums=0)(lambda x: x * 2)
     with jdw.capture(exact=True, watch="h") as run:
         step(jnp.ones(3)), step(jnp.ones(4))
@@ -349,7 +349,7 @@ jax.tree_util.register_dataclass(State, ["w"], ["apply", "layers"])
 
 
 class Opaque:
-    """A pytree node whose static part nobody but its class knows."""
+    """A pytree node whose static part only its class can read."""
 
     def __init__(self, w: jax.Array, width: int) -> None:
         self.w, self.width = w, width
@@ -432,7 +432,7 @@ def test_a_trace_that_only_the_watching_needs_is_no_trace_of_the_users():
     assert "was traced 3 times" in finding.headline
 
 
-def test_what_is_traced_for_us_ends_with_its_context():
+def test_the_mark_of_our_own_traces_ends_with_its_context():
     with calling_for_us():
         with tracing_for_us():
             assert is_traced_for_us()

@@ -1,4 +1,4 @@
-"""What a rewrite gives is what NumPy, or Python on numbers, gives: each is run."""
+"""Test that each rewrite, when it runs, gives what NumPy or Python gives."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def statement_of(source):
         "x[..., ::2] = 0.0",
     ],
 )
-def test_in_place(source):
+def test_a_rewritten_in_place_assignment_computes_what_numpy_does(source):
     def names(module):
         x = module.arange(9.0).reshape(3, 3)
         return {"x": x, "y": module.arange(3.0), "i": 1, "d": {"w": x + 1}}
@@ -71,7 +71,7 @@ def test_the_line_is_python_where_no_value_is_known(source):
 
 
 @pytest.mark.parametrize("source", ["a, *x[0] = y", "x = 1", "print(x)", "x[x > 3][0] = 7.0", "x[j][0] = 1.0"])
-def test_what_is_not_certain_is_not_rewritten(source):
+def test_a_statement_without_a_certain_rewrite_is_not_rewritten(source):
     assert in_place(statement_of(source), {}) is None
 
 
@@ -90,7 +90,7 @@ BRANCHES = [
 
 @pytest.mark.parametrize("x", [-2.0, 1.0, 3.0])
 @pytest.mark.parametrize("source", BRANCHES)
-def test_branches(source, x):
+def test_a_rewritten_branch_computes_what_python_does(source, x):
     names = {"x": x, "y": 0.5, "z": 0.25}
     lines = branch(statement_of(source), (), names)
     expected = dict(names)
@@ -127,7 +127,7 @@ def test_a_returning_branch_takes_what_follows():
         "while x + y < 10 and y < 5:\n    t = x + 1\n    x = t * 2\n    y = y + 1",
     ],
 )
-def test_while(source):
+def test_a_rewritten_while_loop_computes_what_python_does(source):
     names = {"x": 1.0, "y": 0.0}
     expected = dict(names)
     exec(source, expected)
@@ -136,7 +136,7 @@ def test_while(source):
 
 
 @pytest.mark.parametrize("source", ["for k in range(n):\n    x = x + k", "for k in range(1, n):\n    x, y = y, x + k"])
-def test_for(source):
+def test_a_rewritten_for_loop_computes_what_python_does(source):
     names = {"x": 1.0, "y": 0.0, "n": 4}
     expected = dict(names)
     exec(source, expected)
@@ -156,7 +156,7 @@ def test_a_loop_that_is_left_otherwise_or_makes_new_names_is_not_rewritten(sourc
     "source",
     ["y = x if x > 0 else -x", "y = max(x, 1.0)", "y = x > 0 and x < 1", "y = not x", "y = 0 < x < 3", "y = int(x)"],
 )
-def test_expressions(source, x):
+def test_a_rewritten_expression_computes_what_python_does(source, x):
     expected = {"x": x}
     exec(source, expected)
     got = run(expression(statement_of(source), {}), {"x": jnp.float32(x)})

@@ -1,4 +1,4 @@
-"""The number that a check tells is the element's own: of each type, in small and large arrays."""
+"""Test that the number in a finding is that of the element, for each dtype and for small and large arrays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASTS = [
 
 @pytest.mark.parametrize("size", [1, 5000])
 @pytest.mark.parametrize(("old", "new", "value"), CASTS)
-def test_what_does_not_fit_a_cast(old, new, value, size):
+def test_a_finding_has_the_exact_number_that_a_cast_cannot_represent(old, new, value, size):
     with jax.enable_x64(True), jdw.capture(check="casts") as run:
         array = np.zeros(size, jnp.dtype(old))
         array[size // 2] = value
@@ -104,7 +104,7 @@ INDICES = [
 
 @pytest.mark.parametrize("function", [item, put, take, along, slice_of, segment, in_a_scan])
 @pytest.mark.parametrize(("dtype", "index"), INDICES)
-def test_an_index_outside(function, dtype, index):
+def test_a_finding_has_the_exact_index_that_is_out_of_bounds(function, dtype, index):
     x = np.arange(300.0, dtype=np.float32)
     with jax.enable_x64(True), jdw.capture(check="oob") as run:
         jax.jit(function)(x, np.dtype(dtype).type(index))
@@ -114,7 +114,7 @@ def test_an_index_outside(function, dtype, index):
 
 @pytest.mark.parametrize("function", [item, put, take, along])
 @pytest.mark.parametrize(("dtype", "index"), [("uint32", 4 * 10**9), ("int64", -(10**12)), ("int16", -1000)])
-def test_one_of_many_indices_outside(function, dtype, index):
+def test_a_finding_tells_the_one_index_that_is_out_of_bounds(function, dtype, index):
     indices = np.zeros(1000, dtype)
     indices[700] = index
     with jax.enable_x64(True), jdw.capture(check="oob") as run:
@@ -125,7 +125,7 @@ def test_one_of_many_indices_outside(function, dtype, index):
 
 
 @pytest.mark.parametrize("function", [item, take, slice_of])
-def test_what_jax_makes_of_a_small_type_is_said(function):
+def test_a_finding_tells_the_index_after_jaxs_wrap_around_of_a_small_type(function):
     with jdw.capture(check="oob") as run:
         jax.jit(function)(np.arange(300.0), np.int8(-128))
     (finding,) = run.findings
@@ -133,7 +133,7 @@ def test_what_jax_makes_of_a_small_type_is_said(function):
     assert "as int8 it becomes -84, and " in finding.why
 
 
-def test_what_is_read_instead_is_said():
+def test_a_finding_tells_which_element_was_read_instead():
     with jdw.capture(check="oob") as run:
         (read,) = jax.jit(along)(np.arange(300.0), np.uint32(2**32 - 1))
     assert read == 299.0
@@ -161,7 +161,7 @@ BIRTHS = [
 
 
 @pytest.mark.parametrize(("function", "x", "y", "says"), BIRTHS)
-def test_the_operands_of_a_birth(function, x, y, says):
+def test_a_finding_has_the_exact_operands_that_made_a_nan(function, x, y, says):
     with jax.enable_x64(True), jdw.capture(check="nonfinite") as run:
         jax.jit(function)(x, y)
     assert says in run.findings[0].why, run.findings[0]

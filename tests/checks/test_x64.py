@@ -1,4 +1,4 @@
-"""64-bit numbers that become 32-bit ones: at the user's line, with what is lost."""
+"""Test 64-bit numbers that become 32-bit ones: a finding at the user's line says what is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loss(params, x):
 
 
 class Scaled:
-    """Its method is jitted as it is bound, and through the libraries' `jit`."""
+    """A class whose method is jitted as a bound method, and through the `jit` of libraries."""
 
     def __init__(self, by: float) -> None:
         self.by = by
@@ -64,7 +64,7 @@ PROGRAMS = {
 @pytest.mark.behaviour("S12")
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_lost_is_told_at_the_line(name):
+def test_a_lossy_conversion_to_32_bits_has_a_finding_at_its_line(name):
     program, says = PROGRAMS[name]
     jax.clear_caches()
     with jdw.capture(check="x64") as run:
@@ -150,14 +150,14 @@ def test_constants_of_a_library_are_its_own_matter(library):
         lambda x: jnp.minimum(x, 3.4028235e38) + jnp.array([3.4028235e38, -jnp.inf, 0.0]),
     ],
 )
-def test_what_loses_nothing_is_silent(program):
+def test_a_lossless_conversion_to_32_bits_has_no_finding(program):
     with jdw.capture(check="x64") as run:
         program(jnp.ones(3))
         jax.jit(program)(jnp.ones(3))
     assert run.findings == []
 
 
-def test_with_64_bits_nothing_is_lost():
+def test_programs_with_x64_enabled_have_no_finding():
     with jax.enable_x64(True), jdw.capture(check="x64") as run:
         loss({"w": W}, jnp.ones(2))
         assert jnp.asarray(BIG).dtype == np.int64

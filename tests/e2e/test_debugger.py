@@ -119,7 +119,7 @@ def some_ways() -> list[Any]:
 @pytest.mark.timed
 @pytest.mark.behaviour("B1", "B3")
 @pytest.mark.parametrize(("page", "version", "options"), all_of(EVERY_WAY, some_ways()))
-def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, version, options):
+def test_a_program_stops_at_a_breakpoint_is_inspected_and_continues(lab, lab_page, page, version, options):
     cells = RUN, HEALTHY, THREADS, "import ipykernel; print(ipykernel.__version__)"
     notebook = open_notebook(lab, lab_page, "stopped", *cells, version=version, page=page, **options)
     assert notebook.run_cell(4)[0]["text"] == f"{version}\n"
@@ -175,7 +175,7 @@ def test_a_program_is_stopped_looked_into_and_sent_on(lab, lab_page, page, versi
 @pytest.mark.behaviour("B1", "B4")
 @pytest.mark.parametrize("version", all_of(versions(), (versions()[0], OWN)))  # The oldest differs most.
 @pytest.mark.parametrize("page", all_of(["lab", "notebook"], ["lab"]))
-def test_a_page_that_is_loaded_anew_comes_back_to_the_stop(lab, lab_page, page, version):
+def test_a_reloaded_page_shows_the_stop_again(lab, lab_page, page, version):
     notebook = open_notebook(lab, lab_page, "reloaded", RUN, HEALTHY, version=version, page=page)
     debugger = DebuggerOnScreen(lab_page)
     notebook.start_cell(1)
@@ -350,7 +350,7 @@ roots = jax.vmap(newton)(jnp.array([1.0, 0.0, -3.0]))
 
 @pytest.mark.behaviour("B2")
 @every_kernel
-def test_a_value_is_put_right_in_the_lane_where_it_went_wrong(lab, lab_page, version):
+def test_a_value_is_changed_in_the_lane_that_stopped(lab, lab_page, version):
     notebook = open_notebook(lab, lab_page, "set", SET, "print(roots)", version=version)
     debugger = DebuggerOnScreen(lab_page)
     run = notebook.start_cell(1)
@@ -416,7 +416,7 @@ def test_the_values_beside_the_lines_are_those_of_the_step_at_which_it_stands(la
 
 
 @pytest.mark.behaviour("B4")
-def test_nobody_is_waited_for_when_the_notebook_is_executed_without_a_person(lab):
+def test_nbconvert_skips_breakpoints(lab):
     path = lab.notebooks / lab.write_notebook("unattended.ipynb", SETUP.format(**PLAIN), RUN, RUN_UNCAPTURED, HEALTHY)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute", "--stdout", path.name]
     done = subprocess.run(command, cwd=lab.notebooks, capture_output=True, text=True, timeout=120, check=True)

@@ -47,7 +47,7 @@ def test_the_keys_of_jupyterlabs_debugger_go_on(harness: Harness, kind: str, key
         expect(panel.get_by_test_id("prompt")).to_have_value("half a comm")
 
 
-def test_in_jupyterlab_a_jaxpr_is_stepped_through_without_the_mouse(lab, lab_page):
+def test_a_jaxpr_is_stepped_through_by_keys_in_jupyterlab(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("keys.ipynb", STEP, "%jaxdebug step f(jnp.ones(3))"))
     notebook.run_cell(0)
     debugger = DebuggerOnScreen(lab_page)

@@ -57,7 +57,7 @@ def test_a_stop_has_no_serious_violation(harness: Harness, theme: str):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
+def test_the_code_view_before_and_after_a_stop_has_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(tab="source", theme=theme, rate=0, seconds=0)
     panel.get_by_text("Nothing has stopped in this run").wait_for()
     assert violations(harness.page) == []
@@ -74,7 +74,7 @@ def test_nor_has_what_comes_before_and_after(harness: Harness, theme: str):
     assert violations(harness.page) == []
 
 
-def test_every_action_is_reached_by_the_keyboard(harness: Harness):
+def test_every_action_at_a_stop_is_reached_by_the_keyboard(harness: Harness):
     panel = stopped(harness)
     panel.locator("[data-local=scores] > button").click()
     panel.get_by_test_id("slice").wait_for()
@@ -94,7 +94,7 @@ def test_every_action_is_reached_by_the_keyboard(harness: Harness):
         assert any(name in stop for stop in found), f"{name} not among {found}"
 
 
-def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
+def test_a_stop_takes_the_focus_if_nothing_has_it(harness: Harness):
     panel = harness.open(tab="timeline")
     harness.page.evaluate("kernel.debugger.halt('breakpoint')")
     panel.locator("[data-stands=true]").wait_for()
@@ -113,7 +113,7 @@ def test_a_stop_takes_the_focus_that_nobody_has(harness: Harness):
     harness.page.wait_for_function("() => document.activeElement.shadowRoot?.activeElement?.matches('.debugger')")
 
 
-def test_a_stop_leaves_the_focus_to_who_types(harness: Harness):
+def test_a_stop_leaves_the_focus_in_a_text_field(harness: Harness):
     panel = harness.open(state="running")
     harness.page.evaluate(
         "() => { const cell = document.createElement('textarea'); document.body.prepend(cell); cell.focus(); }"
@@ -134,7 +134,7 @@ def test_a_stop_leaves_the_focus_to_who_types(harness: Harness):
     expect(panel.get_by_test_id("prompt")).to_have_value("half a command")
 
 
-def test_a_line_is_run_to_by_the_keyboard(harness: Harness):
+def test_the_keyboard_runs_to_a_line(harness: Harness):
     panel = stopped(harness, "step")
     panel.get_by_test_id("code").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
@@ -147,7 +147,7 @@ def test_a_line_is_run_to_by_the_keyboard(harness: Harness):
 
 
 @pytest.mark.parametrize("width", [320, 640, 900, 1280, 1600])
-def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness, width: int):
+def test_a_stop_shows_the_code_first_and_leaves_no_empty_space_at_any_width(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width, "height": 800})
     panel = stopped(harness, watch=20)
     code, prompt, rooms = (panel.get_by_test_id(name) for name in ("code", "prompt", "locals"))
@@ -164,7 +164,7 @@ def test_at_any_width_the_code_comes_first_and_no_room_is_left(harness: Harness,
 
 
 @pytest.mark.parametrize("width", [232, 320, 640])
-def test_in_a_high_narrow_panel_the_code_has_what_the_variables_leave(harness: Harness, width: int):
+def test_the_code_fills_the_space_below_the_variables_in_a_high_narrow_panel(harness: Harness, width: int):
     """The panel has the size that it has in JupyterLab's side panel."""
     harness.page.set_viewport_size({"width": width + 36, "height": 1300})
     panel = harness.open(rate=0, seconds=0)
@@ -191,7 +191,7 @@ MORE_LINES = """() => {
 }"""
 
 
-def test_before_anything_is_typed_the_code_has_the_room_of_the_console(harness: Harness):
+def test_the_code_has_the_space_of_the_console_until_a_command_is_typed(harness: Harness):
     harness.page.set_viewport_size({"width": 1280, "height": 800})
     panel = stopped(harness, watch=20)
     parts = panel.get_by_test_id("code"), panel.locator(".console"), panel.locator(".source-row.now")
@@ -206,7 +206,7 @@ def test_before_anything_is_typed_the_code_has_the_room_of_the_console(harness: 
 
 
 @pytest.mark.parametrize("width", [380, 830, 1280])
-def test_a_long_reason_leaves_the_ways_to_go_on_in_one_place(harness: Harness, width: int):
+def test_a_long_reason_does_not_move_the_buttons(harness: Harness, width: int):
     """A long reason is cut beside the buttons, with a tooltip. In a narrow panel it is above them, in full."""
     harness.page.set_viewport_size({"width": width + 36, "height": 800})
     panel = stopped(harness)

@@ -132,13 +132,13 @@ def test_an_interrupt_ends_a_cell(lab, lab_page):
     assert notebook.outputs(0)[-1]["ename"] == "KeyboardInterrupt"
 
 
-def test_a_wait_that_fails_says_what_for(lab, lab_page):
+def test_a_wait_that_times_out_names_its_condition(lab, lab_page):
     lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass"))
     with pytest.raises(AssertionError, match=r"waited 0\.2 s for \(\) => window\.never"):
         lab_page.wait_for_js("() => window.never", timeout_s=0.2)
 
 
-def test_the_evidence_is_a_picture_and_what_can_be_read(lab, lab_page):
+def test_the_evidence_of_a_failure_is_a_picture_with_console_and_state(lab, lab_page):
     lab_page.open_notebook(lab.write_notebook("empty.ipynb", "pass")).run_cell(0)
     lab_page.page.evaluate("console.log('a line of the console')")
     evidence = lab_page.evidence()
@@ -149,7 +149,7 @@ def test_the_evidence_is_a_picture_and_what_can_be_read(lab, lab_page):
     (ARTIFACTS / f"failed-{lab_page.name}.png").unlink()  # The picture exists although nothing failed.
 
 
-def test_a_request_elsewhere_is_noticed(lab, lab_page):
+def test_a_request_to_another_server_is_recorded(lab, lab_page):
     lab_page.open_notebook(lab.write_notebook("elsewhere.ipynb", "pass"))
     lab_page.page.evaluate("fetch('http://127.0.0.1:1/pixel.png').catch(() => null)")
     assert lab_page.requests_elsewhere() == ["http://127.0.0.1:1/pixel.png"]

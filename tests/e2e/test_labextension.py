@@ -222,7 +222,7 @@ THEMES: list[Theme] = ["Light", "Dark", "Dark High Contrast"]
 
 
 @pytest.mark.own_page
-def test_nothing_serious_is_found_in_any_theme(lab, lab_page, side):
+def test_the_side_panel_has_no_serious_violation_in_any_theme(lab, lab_page, side):
     notebook = lab_page.open_notebook(lab.write_notebook("themes.ipynb", SETUP, MATRICES))
     for index in (0, 1):
         notebook.run_cell(index)
@@ -292,7 +292,7 @@ def left_without_status(lab):
 
 @pytest.mark.usefixtures("left_without_status")
 @pytest.mark.own_page
-def test_the_settings_hold(lab, lab_page, side):
+def test_the_settings_place_the_side_panel_and_hide_the_status(lab, lab_page, side):
     notebook = lab_page.open_notebook(lab.write_notebook("settings.ipynb", SETUP, NEWTON))
     notebook.run_cell(0)
     notebook.run_cell(1)
@@ -302,7 +302,7 @@ def test_the_settings_hold(lab, lab_page, side):
     expect(side.status).to_be_hidden()
 
 
-def test_in_notebook_7_the_panel_lives_and_the_runs_are_listed(lab, lab_page, side):
+def test_the_panel_is_live_and_runs_are_listed_in_notebook_7(lab, lab_page, side):
     notebook = lab_page.open_in_notebook_7(lab.write_notebook("seven.ipynb", SETUP, NEWTON))
     notebook.run_cell(0)
     notebook.run_cell(1)

@@ -19,7 +19,7 @@ SECOND = "**/static/views.js"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness: Harness, theme: str):
+def test_a_stop_opens_the_debugger_before_its_bundle_has_loaded(harness: Harness, theme: str):
     held: list[Route] = []
     # Playwright does not accept a built-in function as a handler.
     harness.page.route(SECOND, lambda route: held.append(route))  # noqa: PLW0108
@@ -41,7 +41,7 @@ def test_a_stop_opens_the_debugger_at_once_and_fills_it_when_it_is_here(harness:
     assert len(held) == 1, "it was loaded twice"
 
 
-def test_a_view_that_cannot_be_run_says_so_and_is_loaded_when_told_to(harness: Harness):
+def test_a_view_whose_bundle_fails_says_so_and_loads_on_request(harness: Harness):
     harness.page.route(SECOND, lambda route: route.fulfill(body="export default (shared) => shared.nothing.here"))
     panel = harness.open(tab="source")
     failed = panel.get_by_test_id("view-failed")

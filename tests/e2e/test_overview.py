@@ -158,7 +158,7 @@ def test_a_click_on_a_chart_moves_the_moment_and_the_names_have_their_numbers_th
         ),
     ],
 )
-def test_one_click_from_the_end_of_the_cell_tells(notebook, lab_page, cell, fact, seen):
+def test_one_click_on_a_fact_leads_to_its_answer(notebook, lab_page, cell, fact, seen):
     notebook.run_cell(cell, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done")

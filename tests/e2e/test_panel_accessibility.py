@@ -39,7 +39,7 @@ def violations(page: Page, where: str = "[data-jaxdebug-run]") -> list[str]:
 
 
 @pytest.mark.parametrize("theme", [*THEMES, "contrast"])
-def test_what_opens_has_none_either(harness: Harness, theme: str):
+def test_opened_parts_of_the_panel_have_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=300, seconds=4, theme=theme, notes=3)
     panel.locator(".note-text").first.click()
     panel.get_by_test_id("find").fill("loss")
@@ -62,7 +62,7 @@ def test_what_opens_has_none_either(harness: Harness, theme: str):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_run_that_lost_its_kernel_or_has_nothing_to_show_has_none(harness: Harness, theme: str):
+def test_an_empty_run_and_one_without_kernel_have_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(state="running", rate=0, seconds=0, theme=theme)
     panel.get_by_text("Nothing printed yet").wait_for()
     assert violations(harness.page) == []

@@ -105,7 +105,7 @@ def test_no_view_has_a_serious_violation_at_any_width(harness: Harness, theme: s
         assert at_each_width(harness, panel, name, show) == {}
 
 
-def test_what_is_hard_to_read_is_noticed(harness: Harness):
+def test_the_check_reports_a_low_contrast(harness: Harness):
     panel = harness.open(**EVERYTHING, tab="overview")
     parts = panel.locator("[data-testid=fact-nan] *")
     parts.evaluate_all("all => { for (const one of all) one.style.color = '#eee'; }")

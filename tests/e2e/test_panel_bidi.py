@@ -58,7 +58,7 @@ TURNED = """() => {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_names_from_the_right_leave_the_words_beside_them_in_their_order(harness: Harness, view: str):
+def test_right_to_left_names_do_not_reorder_the_words_beside_them(harness: Harness, view: str):
     panel = harness.open(**EVERYTHING, tab=view, rename=RENAME)
     panel.get_by_text(HEBREW["train"]).first.wait_for()
     if view == "source":
@@ -74,7 +74,7 @@ def test_names_from_the_right_leave_the_words_beside_them_in_their_order(harness
     shows(harness.page, lambda: harness.page.evaluate(TURNED), [])
 
 
-def test_what_a_print_says_from_the_right_stands_between_its_step_and_its_place(harness: Harness):
+def test_a_right_to_left_print_is_between_its_step_and_its_place(harness: Harness):
     panel = harness.open(state="done", rate=200, seconds=4, rename=RENAME)
     row = panel.get_by_test_id("stream-ordered").locator(".row", has_text=HEBREW["loss"]).first
     line = row.locator(".line")

@@ -35,7 +35,7 @@ def test_the_stripe_covers_no_line_number(harness: Harness):
 
 
 @pytest.mark.parametrize("width", [320, 640, 1280])
-def test_a_histogram_has_room(harness: Harness, width: int):
+def test_a_histogram_has_a_minimum_size(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 900})
     panel = harness.open(**TRAINED, tab="source")
     panel.locator("[data-testid=value][data-name=logits]").first.click()
@@ -45,7 +45,7 @@ def test_a_histogram_has_room(harness: Harness, width: int):
 
 
 @pytest.mark.parametrize("close", ["Escape", "click", "typing"])
-def test_the_menu_closes(harness: Harness, close: str):
+def test_the_export_menu_closes_by_escape_click_and_typing(harness: Harness, close: str):
     panel = harness.open(**TRAINED)
     panel.get_by_label("Copy and export").click()
     item = panel.get_by_test_id("export-csv")
@@ -59,7 +59,7 @@ def test_the_menu_closes(harness: Harness, close: str):
     expect(item).to_be_hidden()
 
 
-def test_a_term_that_the_filter_does_not_know_is_told(harness: Harness):
+def test_the_filter_reports_an_unknown_term(harness: Harness):
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("filter").press_sequentially("foo:3")
     hint = panel.get_by_text("There is no foo: to filter by").first
@@ -114,9 +114,7 @@ def test_the_heading_of_the_inspector_follows_the_slider(harness: Harness):
 
 
 @pytest.mark.parametrize("width", [320, 640])
-def test_at_a_stop_in_a_narrow_panel_the_code_is_before_costs_and_values_and_its_line_is_seen(
-    harness: Harness, width: int
-):
+def test_a_stop_in_a_narrow_panel_shows_the_code_before_costs_and_values(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 800})
     panel = harness.open(stop="breakpoint", watch=20, notes=3)
     panel.locator("[data-testid=debugger][data-stands=true]").wait_for()
@@ -132,7 +130,7 @@ def test_at_a_stop_in_a_narrow_panel_the_code_is_before_costs_and_values_and_its
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-def test_the_name_of_a_call_is_read_on_its_bar(harness: Harness, theme: str):
+def test_the_name_of_a_call_is_legible_on_its_bar(harness: Harness, theme: str):
     panel = harness.open(**TRAINED, calls=4, tab="timeline", theme=theme)
     name = panel.locator(".call-bar .call-name").last
     grounds = panel.locator(".call-bar, .call-bar .span").evaluate_all(COLOURS, "backgroundColor")

@@ -11,7 +11,7 @@ __all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness pag
 
 
 @pytest.mark.parametrize("width", [320, 400, 528, 640, 828, 1280])
-def test_nothing_jumps_while_one_filters(harness: Harness, width: int):
+def test_filtering_does_not_move_the_parts_of_the_panel(harness: Harness, width: int):
     """Tools, lists and the remaining lines keep their positions."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=5000, seconds=4, watch=2)

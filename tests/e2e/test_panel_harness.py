@@ -91,7 +91,7 @@ def harness(browser: Browser, dev_server: str, request: pytest.FixtureRequest) -
     assert elsewhere == []
 
 
-def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
+def test_the_filtered_rows_are_exported_as_json_and_csv(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4)
     panel.get_by_test_id("filter").press_sequentially("los")
     panel.get_by_test_id("filter-terms").get_by_text("name:loss").click()
@@ -110,7 +110,7 @@ def test_what_is_shown_can_be_had_as_a_file(harness: Harness):
     assert download.value.path().read_text("utf-8").count("train.py:41") == len(rows)
 
 
-def test_one_moment_is_looked_at_in_all_views(harness: Harness):
+def test_the_chosen_step_is_the_moment_of_all_views(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4)
     panel.get_by_label("Step", exact=True).fill("150")
     moment = int(panel.get_by_test_id("scrubber").get_attribute("data-moment") or 0)
@@ -134,7 +134,7 @@ def test_one_moment_is_looked_at_in_all_views(harness: Harness):
     )
 
 
-def test_a_list_is_at_its_end_again_when_what_was_looked_at_is_closed(harness: Harness):
+def test_closing_a_detail_scrolls_a_list_back_to_its_end(harness: Harness):
     panel = harness.open(state="done", rate=500, seconds=4)
     stream = panel.get_by_test_id("stream-unordered")
     left, detail = stream.locator(".jump"), panel.get_by_test_id("detail")
@@ -193,7 +193,7 @@ def test_a_plot_is_zoomed_by_dragging_and_saved_as_a_picture(harness: Harness):
     assert download.value.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_kernel_goes_and_what_had_arrived_stays(harness: Harness):
+def test_the_panel_keeps_what_had_arrived_when_the_kernel_dies(harness: Harness):
     panel = harness.open(state="running", rate=500, seconds=4)
     harness.page.evaluate("() => { kernel.stop(); kernel.listeners.get('comm:close')(); }")
     panel.get_by_text("The kernel is gone. What had arrived is still here").wait_for()
@@ -267,7 +267,7 @@ def test_the_newest_lines_stay_in_view_when(harness: Harness, change: str):
     harness.page.wait_for_function(FOLLOWS)
 
 
-def test_what_is_scrolled_to_stays_in_view_when_the_output_is_put_elsewhere(harness: Harness):
+def test_a_list_keeps_its_scroll_position_when_the_output_is_moved(harness: Harness):
     panel = harness.open(state="running", rate=200, seconds=4)
     viewport = panel.get_by_label("Unordered prints")
     viewport.evaluate("(list) => { list.scrollTop = 2000; }")

@@ -37,7 +37,7 @@ def panel(lab, lab_page):
     assert lab_page.errors == []
 
 
-def test_an_array_is_looked_at_in_place_and_step_by_step(panel, lab_page):
+def test_an_array_is_inspected_in_place_and_step_by_step(panel, lab_page):
     unordered = panel.root.get_by_test_id("stream-unordered")
     unordered.get_by_text("x [[[").last.click()
     detail = panel.root.get_by_test_id("detail")
@@ -120,7 +120,7 @@ def test_the_first_nan_is_a_click_or_a_key_away(lab, lab_page):
     first.wait_for()
 
 
-def test_the_panel_of_a_restarted_kernel_is_as_live(lab, lab_page, hold):
+def test_a_panel_is_live_again_after_a_restart_of_the_kernel(lab, lab_page, hold):
     notebook = lab_page.open_notebook(lab.write_notebook("again.ipynb", SETUP, MATRICES, hold.blocked_cell(30)))
     shown = PanelOnScreen(lab_page)
     notebook.run_cell(0)

@@ -108,7 +108,7 @@ def moved(stored: dict[str, Any], found: dict[str, Any]) -> list[str]:
     ]
 
 
-def test_each_view_is_laid_out_as_before(harness: Harness):
+def test_each_view_has_the_stored_layout(harness: Harness):
     panel = harness.open(state="done", rate=100, seconds=4)
     found = {view: boxes(harness, panel, view) for view in PARTS}
     if os.environ.get("LAYOUT") == "write":
@@ -130,7 +130,7 @@ OPTIONS = {"rate": 200, "seconds": 4, "calls": 4, "watch": 8, "nan": 12, "notes"
 
 
 @pytest.mark.parametrize("width", [320, 380, 400, 460, 528, 640, 828, 1280])
-def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: int):
+def test_text_that_is_cut_can_be_read_by_scrolling_or_in_a_tooltip(harness: Harness, width: int):
     """What is cut can be read by scrolling or in a tooltip."""
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="running", **OPTIONS)
@@ -147,9 +147,7 @@ def test_nothing_is_cut_that_cannot_be_read_otherwise(harness: Harness, width: i
 
 @pytest.mark.parametrize("state", ["running", "done"])
 @pytest.mark.parametrize("width", [320, 380, 460, 640])
-def test_in_a_narrow_panel_the_header_has_two_lines_and_no_button_stands_alone(
-    harness: Harness, width: int, state: str
-):
+def test_the_header_of_a_narrow_panel_has_two_lines_without_a_lone_button(harness: Harness, width: int, state: str):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state=state, **OPTIONS)
     panel.get_by_test_id("non-finite").wait_for()
@@ -161,7 +159,7 @@ def test_in_a_narrow_panel_the_header_has_two_lines_and_no_button_stands_alone(
     assert header["height"] < 70
 
 
-def test_in_a_narrow_panel_the_gradient_norms_are_seen_without_scrolling(harness: Harness):
+def test_the_gradient_norms_are_visible_without_scrolling_in_a_narrow_panel(harness: Harness):
     harness.page.set_viewport_size({"width": 380 + 36, "height": 640})
     panel = harness.open(state="running", rate=200, seconds=4, calls=4, watch=2, notes=1, tab="overview")
     chart = panel.locator("[data-chart='Gradient norms']").get_by_role("img")
@@ -169,7 +167,7 @@ def test_in_a_narrow_panel_the_gradient_norms_are_seen_without_scrolling(harness
     assert norms["y"] + norms["height"] / 2 < shown["y"] + shown["height"], "most of the chart is below"
 
 
-def test_at_a_narrow_width_counts_fields_and_names_have_their_room(harness: Harness):
+def test_counts_fields_and_names_are_complete_in_a_narrow_panel(harness: Harness):
     harness.page.set_viewport_size({"width": 640 + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, runs=4)
     panel.get_by_test_id("called").wait_for()
@@ -193,7 +191,7 @@ def test_beside_the_inspector_most_of_a_line_of_code_is_read(harness: Harness):
 
 
 @pytest.mark.parametrize("width", [560, 640, 830])
-def test_above_the_code_is_one_row(harness: Harness, width: int):
+def test_the_tools_above_the_code_are_in_one_row(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(tab="source", state="done", rate=200, seconds=4, watch=20, nan=12)
     tools = panel.locator(".source-view > .toolbar > :visible:not(.grow)")
@@ -215,7 +213,7 @@ def test_the_number_of_further_values_covers_no_value(harness: Harness, width: i
 
 
 @pytest.mark.parametrize("width", [190, 232])
-def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Harness, width: int):
+def test_values_and_their_lines_are_legible_in_the_narrowest_side_panel(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2)
     panel.get_by_test_id("tab-source").click()
@@ -229,7 +227,7 @@ def test_in_the_narrowest_side_panel_values_and_their_lines_are_read(harness: Ha
 
 
 @pytest.mark.parametrize("width", [400, 600, 828])
-def test_the_list_keeps_its_lines_whatever_stands_around_it(harness: Harness, width: int):
+def test_a_list_keeps_at_least_four_lines_beside_notes_and_tools(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=4, calls=4, watch=2, notes=3)
     notes = panel.locator(".note-text")
@@ -246,7 +244,7 @@ def test_the_list_keeps_its_lines_whatever_stands_around_it(harness: Harness, wi
 
 
 @pytest.mark.parametrize("width", [232, 464, 828])
-def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
+def test_the_numbers_of_an_axis_do_not_overlap(harness: Harness, width: int):
     harness.page.set_viewport_size({"width": width + 36, "height": 640})
     panel = harness.open(state="done", rate=200, seconds=1, calls=4)
     panel.get_by_test_id("tab-timeline").click()
@@ -255,7 +253,7 @@ def test_the_numbers_of_an_axis_stand_apart(harness: Harness, width: int):
     harness.page.wait_for_function(f"() => {{ const numbers = ({TICKS})(); return {APART}; }}")
 
 
-def test_what_is_cut_is_noticed(harness: Harness):
+def test_the_check_reports_text_that_is_cut(harness: Harness):
     panel = harness.open(state="done", rate=100, seconds=4)
     panel.get_by_test_id("tab-timeline").evaluate(
         "(tab) => { tab.style.width = '20px'; tab.style.overflow = 'hidden'; }"
@@ -263,7 +261,7 @@ def test_what_is_cut_is_noticed(harness: Harness):
     assert harness.page.evaluate(CUT) == ["tab: Timeline"]
 
 
-def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness):
+def test_the_sites_are_behind_a_button_in_a_narrow_panel(harness: Harness):
     harness.page.set_viewport_size({"width": 436, "height": 640})
     panel = harness.open(state="done", rate=100, seconds=4)
     expect(panel.locator(".sites")).to_be_hidden()
@@ -282,7 +280,7 @@ def test_the_sites_are_reached_where_there_is_no_room_for_them(harness: Harness)
         (".row { grid-template-columns: 3px 80px 1fr auto !important }", ".row .step"),
     ],
 )
-def test_a_change_of_layout_is_noticed(harness: Harness, style: str, part: str):
+def test_the_check_reports_a_changed_layout(harness: Harness, style: str, part: str):
     harness.open(state="done", rate=100, seconds=4).get_by_test_id("filter").wait_for()
     harness.page.evaluate(
         """style => {

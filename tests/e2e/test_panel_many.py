@@ -101,7 +101,7 @@ def test_a_page_of_twenty_panels_scrolls(harness: Harness, state: str):
     assert is_kept(frames["fps"], at_least=FRAMES)
 
 
-def test_two_views_of_one_run_are_each_their_own(harness: Harness):
+def test_two_views_of_one_run_have_their_own_state(harness: Harness):
     harness.open(state="running", rate=200, seconds=4)
     page = harness.page
     page.evaluate("document.body.append(document.querySelector('[data-jaxdebug-run]').cloneNode())")
@@ -114,7 +114,7 @@ def test_two_views_of_one_run_are_each_their_own(harness: Harness):
     second.locator("[data-mute='3'][aria-pressed=true]").wait_for()
 
 
-def test_runs_that_nobody_looks_at_are_let_go(harness: Harness):
+def test_runs_without_a_view_are_freed(harness: Harness):
     harness.open(state="done", rate=1, seconds=1)
     page = harness.page
     session = page.context.new_cdp_session(page)

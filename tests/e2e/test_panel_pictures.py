@@ -69,7 +69,7 @@ VIEWS = {
 
 
 @pytest.mark.behaviour("W4")
-def test_each_view_light_and_dark(panel, lab_page):
+def test_pictures_of_each_view_are_taken_light_and_dark(panel, lab_page):
     for name, (tab, prepare) in VIEWS.items():
         panel.open_tab(tab)
         if prepare is not None:
@@ -120,7 +120,7 @@ for _ in range(20):
 
 
 @pytest.mark.skipif(not os.environ.get("JAXDEBUG_PICTURES"), reason="only a picture: `make pictures` takes it")
-def test_a_stop_light_and_dark(lab, lab_page):
+def test_a_picture_of_a_stop_is_taken_light_and_dark(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("stop.ipynb", *STOP))
     notebook.run_cell(0)
     run = notebook.start_cell(1)

@@ -67,7 +67,7 @@ def in_both_themes(panel: PanelOnScreen, lab_page, name: str) -> None:
         panel.picture(f"{name}-{theme.lower()}")
 
 
-def test_each_thread_has_a_row_and_histograms_are_a_ridge(panel, lab_page):
+def test_the_timeline_has_a_row_for_each_thread_and_histograms_form_a_ridge_plot(panel, lab_page):
     panel.open_tab("Timeline")
     names = panel.root.locator(".time-name")
     # In the order of their first events.
@@ -107,7 +107,7 @@ print(asked - started, ready - started)
 """
 
 
-def test_a_wait_for_outputs_is_where_the_program_waited(lab, lab_page):
+def test_a_wait_for_outputs_is_shown_where_the_program_waited(lab, lab_page):
     cells = [f"{SETUP}\nimport jax_debug_widgets as jdw", WAITING, WHEN]
     notebook = lab_page.open_notebook(lab.write_notebook("waiting.ipynb", *cells))
     for index in range(3):

@@ -71,7 +71,7 @@ def test_a_brush_zooms_all_charts_of_the_overview_and_of_the_code(harness: Harne
     shows(harness.page, lambda: seen(charts), whole)
 
 
-def test_another_axis_shows_all_of_it(harness: Harness):
+def test_changing_the_axis_resets_the_zoom(harness: Harness):
     panel = harness.open(**TRAINED, tab="overview")
     charts = panel.locator("[data-chart]")
     panel.get_by_test_id("axis").select_option("seconds")

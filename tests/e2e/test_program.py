@@ -60,7 +60,7 @@ def linked_columns_have_room(lab_page, view):
     lab_page.page.set_viewport_size(size)
 
 
-def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
+def test_a_program_is_shown_in_the_notebook_and_in_the_panel(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("program.ipynb", MODEL, GRAPH, RUN))
     notebook.run_cell(0)
     outputs = notebook.run_cell(1)
@@ -113,7 +113,7 @@ def test_a_program_is_looked_at_in_the_notebook_and_in_the_panel(lab, lab_page):
     assert lab_page.errors == []
 
 
-def test_in_a_narrow_output_what_differs_is_beside_its_equation(lab, lab_page):
+def test_differences_are_beside_their_equations_in_a_narrow_output(lab, lab_page):
     shorter = "%jaxdebug diff loss_fn (lambda p, x, y: loss_fn({**p, 'd': p['d'][:4]}, x, y)) -- p, x, y"
     notebook = lab_page.open_notebook(lab.write_notebook("narrow.ipynb", MODEL, shorter))
     notebook.run_cell(0)
@@ -129,7 +129,7 @@ def test_in_a_narrow_output_what_differs_is_beside_its_equation(lab, lab_page):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_it_reads_well_and_has_no_serious_violation(lab, lab_page, theme):
+def test_the_view_of_a_program_is_legible_without_serious_violations(lab, lab_page, theme):
     notebook = lab_page.open_notebook(lab.write_notebook(f"program-{theme}.ipynb", MODEL, GRAPH), theme)
     notebook.run_cell(0)
     notebook.run_cell(1)

@@ -126,7 +126,7 @@ for i in range(12):
 
 
 @pytest.mark.own_page
-def test_what_is_saved_reads_well_in_any_theme_and_width(lab, lab_page):
+def test_a_saved_output_is_legible_in_any_theme_and_width(lab, lab_page):
     notebook = lab_page.open_notebook(lab.write_notebook("read.ipynb", SETUP, WRONG))
     for index in (0, 1):
         notebook.run_cell(index)

@@ -335,7 +335,7 @@ def test_findings_show_the_line_and_lead_to_it(notebook, lab_page):
 
 
 @pytest.mark.behaviour("W4")
-def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
+def test_histograms_are_limited_to_the_steps_that_a_condition_selects(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 4)
     value(panel, "logs").wait_for()
     # The smallest number, 1.1 - 0.25 n, is positive in the first four iterations.
@@ -360,7 +360,7 @@ def test_histograms_of_the_steps_that_a_condition_takes(notebook, lab_page):
     panel.root.locator("[data-testid=value][data-name=logs][aria-description*='step 1']").wait_for()
 
 
-def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, lab_page):
+def test_an_added_name_is_watched_when_the_cell_runs_again(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 4)
     panel.root.scroll_into_view_if_needed()
     add = panel.root.get_by_test_id("add-watch")
@@ -384,7 +384,7 @@ def test_a_name_is_added_to_what_the_cell_watches_when_it_runs_again(notebook, l
     expect(value(panel, "rest")).to_have_count(0)
 
 
-def test_what_comes_before_a_loop_is_of_the_call_whose_step_is_looked_at(notebook, lab_page):
+def test_values_before_a_loop_are_those_of_the_call_of_the_chosen_step(notebook, lab_page):
     """Values outside of the loop arrive when the loop is over."""
     panel = panel_of(notebook, lab_page, 9)
     for step, wanted in ((0, 1), (11, 1), (12, 10), (18, 10), (24, 100)):
@@ -426,7 +426,7 @@ def test_the_lanes_of_a_value_are_asked_for_and_shown(notebook, lab_page):
 
 
 @pytest.mark.behaviour("W4")
-def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_page):
+def test_values_of_a_derivative_rule_are_beside_its_lines(notebook, lab_page):
     panel = panel_of(notebook, lab_page, 7)
     value(panel, "scale").wait_for()
     steps = panel.root.get_by_test_id("step")
@@ -446,7 +446,7 @@ def test_what_a_derivative_rule_computes_stands_beside_its_lines(notebook, lab_p
 
 
 @pytest.mark.behaviour("O2")
-def test_two_clicks_from_the_end_of_the_cell_an_array_at_a_step_is_a_picture(notebook, lab_page):
+def test_an_array_at_a_step_is_a_picture_two_clicks_after_the_cell(notebook, lab_page):
     notebook.run_cell(8, timeout_s=120)
     panel = PanelOnScreen(lab_page)
     panel.wait(state="done", barrier="drained")

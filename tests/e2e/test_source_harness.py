@@ -22,7 +22,7 @@ LEAST_SHARE = 0.35
 
 
 @pytest.mark.parametrize("theme", [*THEMES, "contrast"])
-def test_it_has_no_serious_violation(harness: Harness, theme: str):
+def test_the_code_view_has_no_serious_violation(harness: Harness, theme: str):
     panel = harness.open(**TRAINED, theme=theme)
     panel.locator("[data-name=logits]").click()
     panel.locator("[data-of=h] .name-tick").first.click()
@@ -36,7 +36,7 @@ def test_it_has_no_serious_violation(harness: Harness, theme: str):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_without_values_it_says_how_to_have_them(harness: Harness, theme: str):
+def test_the_code_view_without_values_says_how_to_record_them(harness: Harness, theme: str):
     panel = harness.open(state="done", rate=100, seconds=2, tab="source", theme=theme)
     panel.get_by_text("%%jaxdebug --watch-all").wait_for()
     assert violations(harness.page) == []
@@ -62,7 +62,7 @@ def test_everything_is_reached_by_the_keyboard(harness: Harness):
     expect(panel.get_by_test_id("step")).to_have_value(str(int(before) - 1))
 
 
-def test_one_moment_drives_the_lines_and_the_other_views(harness: Harness):
+def test_the_chosen_step_is_that_of_the_lines_and_the_other_views(harness: Harness):
     panel = harness.open(**TRAINED)
     logits = panel.locator("[data-name=logits]")
     newest = logits.get_attribute("aria-description")
@@ -123,7 +123,7 @@ def test_code_comes_first_and_nothing_is_cut_off_at_any_width(harness: Harness, 
     assert violations(harness.page) == []
 
 
-def test_in_a_narrow_panel_the_names_go_when_one_is_chosen(harness: Harness):
+def test_choosing_a_name_closes_the_names_in_a_narrow_panel(harness: Harness):
     harness.page.set_viewport_size({"width": 380 + 36, "height": 760})
     panel = harness.open(**TRAINED)
     panel.get_by_test_id("names-toggle").click()
@@ -136,7 +136,7 @@ def test_in_a_narrow_panel_the_names_go_when_one_is_chosen(harness: Harness):
 THOUSAND = {"state": "done", "rate": 0, "seconds": 4, "watch": 2, "sites": 1000, "tab": "source"}
 
 
-def test_of_a_thousand_names_those_are_drawn_that_are_seen(harness: Harness):
+def test_only_visible_names_of_a_thousand_are_drawn(harness: Harness):
     panel = harness.open(**THOUSAND)
     panel.locator("[data-line='14'] .set-break").click()
     asked = harness.page.evaluate("kernel.requests.filter(({ type }) => type === 'line')")
@@ -159,7 +159,7 @@ TIMED = """async ([act, wanted]) => {
 
 
 @pytest.mark.speed
-def test_a_thousand_names_are_there_at_once(harness: Harness):
+def test_a_thousand_names_open_and_scroll_within_the_time_limit(harness: Harness):
     panel = harness.open(**THOUSAND)
     panel.get_by_role("tree").get_by_text("logits", exact=True).first.wait_for()
     panel.get_by_test_id("tab-timeline").click()

@@ -1,4 +1,4 @@
-"""Conditions over arrays are what Python says of each element."""
+"""Test that conditions over arrays equal Python's answer for each element."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_each_element_has_what_python_says_of_it(text):
+def test_a_condition_over_arrays_equals_pythons_answer_for_each_element(text):
     wanted = [bool(eval(text, {"h": h, "g": g})) for h, g in zip(H.tolist(), G.tolist(), strict=True)]  # noqa: S307
     in_numpy = compiled(parsed(text, "", words_of(np)), np, words_of(np))({"h": H, "g": G})
     in_jax = compiled(parsed(text, "", words_of(jnp)), jnp, words_of(jnp))
@@ -36,7 +36,7 @@ def test_each_element_has_what_python_says_of_it(text):
     np.testing.assert_array_equal(jax.jit(lambda h, g: in_jax({"h": h, "g": g}))(H, G).astype(bool), wanted)
 
 
-def test_what_is_no_array_is_asked_as_python_does():
+def test_parts_of_a_condition_that_are_no_arrays_are_evaluated_as_in_python():
     text = "h.ndim == 2 and h.shape[1] > 3 or len(h) == 7 or h.nothing"
     assert compiled(parsed(text, "", words_of(jnp)), jnp, words_of(jnp))({"h": jnp.asarray(H)}) is True
     assert compiled(parsed("0 < len(h) < 7", "", words_of(np)), np, words_of(np))({"h": H}) is False
@@ -84,6 +84,6 @@ def test_words_are_names_of_values_where_they_are_not_called():
         "np.maxx(h)",
     ],
 )
-def test_what_cannot_be_asked_of_arrays_is_refused(text):
+def test_a_condition_that_arrays_do_not_support_is_refused(text):
     with pytest.raises(ValueError, match=r"^it wants this, got "):
         parsed(text, "it wants this", words_of(np))

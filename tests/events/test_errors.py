@@ -1,4 +1,4 @@
-"""Exceptions as people read them in a line."""
+"""Test exceptions as single lines for people."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ ValueError: broken"""
 
 
 @pytest.mark.parametrize("added", ["", " [executable_name='jit__lambda']"], ids=["on a CPU", "on a GPU"])
-def test_of_what_a_callback_raised_it_is_what_the_user_raised(added):
+def test_the_line_of_an_error_in_a_callback_is_the_users_exception(added):
     assert error_line(jax.errors.JaxRuntimeError(RAISED + added)) == "ValueError: broken"

@@ -1,4 +1,4 @@
-"""The names of functions where a person reads them."""
+"""Test the names of functions as people read them."""
 
 from __future__ import annotations
 

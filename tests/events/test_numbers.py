@@ -1,4 +1,4 @@
-"""What is told of numbers of any size is finite where they are, and right."""
+"""Test that statistics of numbers of any size are right, and finite if the numbers are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command for a machine with a GPU, where there is none: what becomes of tests is in the report."""
+"""Test the command for a machine with a GPU, without a GPU: its report has the outcomes of the tests."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_takes_too_long(shortly):
 """
 
 
-def test_what_becomes_of_tests_is_in_the_report(tmp_path):
+def test_the_report_has_the_outcomes_of_tests(tmp_path):
     own = tmp_path / "test_own.py"
     own.write_text(TESTS)
     command = [sys.executable, "-m", "tests.gpu", "--no-costs", "--workers", "1", "--out", str(tmp_path)]
     run = subprocess.run(
-        [*command, "tests/taps/test_lanes.py::test_no_lanes_are_no_event", str(own)],
+        [*command, "tests/taps/test_lanes.py::test_a_vmap_over_zero_lanes_has_no_event", str(own)],
         cwd=ROOT,
         env={**os.environ, "JDW_PLATFORM": "cpu"},
         capture_output=True,
@@ -62,13 +62,13 @@ def test_what_becomes_of_tests_is_in_the_report(tmp_path):
     assert "test_fails`: AssertionError: as it should" in told
 
 
-def test_where_nothing_is_asked_for_it_runs_all_that_can_run(monkeypatch):
+def test_the_command_runs_all_suitable_tests_by_default(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tests.gpu"])
     assert "tests/watch" in arguments().tests
     assert all((ROOT / one).is_dir() for one in arguments().tests)
 
 
-def test_what_was_broken_off_and_what_it_costs_is_told():
+def test_the_report_has_unfinished_tests_and_costs():
     lines = [
         {"left_out": {"threads": 2}},
         {"collected": 3},
@@ -84,7 +84,7 @@ def test_what_was_broken_off_and_what_it_costs_is_told():
     assert "| A | one large name | 4 | 1.500 | 2.0 |" in text
 
 
-def test_what_is_the_cpus_alone_is_left_out_elsewhere():
+def test_tests_of_the_cpu_alone_are_left_out_on_other_platforms():
     command = [
         sys.executable,
         "-m",
@@ -111,7 +111,7 @@ def test_the_settings_are_those_of_the_project():
     assert set(ours["addopts"].split()) <= set(project["addopts"])
 
 
-def test_what_the_tests_import_is_required():
+def test_the_requirements_have_all_packages_of_the_kernel_extra():
     names = {
         line.split(">")[0] for line in (ROOT / "tests/gpu/requirements.txt").read_text().splitlines() if ">" in line
     }

@@ -1,4 +1,4 @@
-"""The CUDA source is compiled for GPUs without one."""
+"""Test that the CUDA source compiles for GPUs, on a machine without one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_kernels_are_compiled_for_each_architecture(architecture, source):
         assert kernel.encode() in code
 
 
-def test_what_is_wrong_in_a_source_is_told_in_the_compilers_words():
+def test_an_error_in_a_cuda_source_has_the_compilers_message():
     with pytest.raises(cuda.CudaError, match=r'NVRTC cannot compile for sm_80: .*identifier "nothing" is undefined'):
         cuda.compiled(b"__global__ void f() { nothing(); }", "sm_80")
 
@@ -28,7 +28,7 @@ def test_scratch_has_the_same_size_in_the_source():
     assert f"#define PART_BYTES {NUMBERS_OF_PART * np.dtype(np.float32).itemsize}\n" in SOURCE.read_text()
 
 
-def test_without_a_driver_it_says_so(monkeypatch):
+def test_kernels_without_a_driver_are_refused_with_a_reason(monkeypatch):
     def cannot(*_: object) -> None:
         raise OSError("libcuda.so.1: cannot open shared object file")
 

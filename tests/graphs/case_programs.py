@@ -188,7 +188,8 @@ def f(x, w):
 args = (jnp.ones((64, 64)), jnp.ones((64, 64)))
 """,
         (
-            "all('reduce-window' in one.text for one in found.unlinked)",  # XLA splits a sum by a window that is nobody's.
+            # XLA splits a sum by a window that belongs to no equation.
+            "all('reduce-window' in one.text for one in found.unlinked)",
             "lines_of(found.fusions) >= set(lines)",
             "len([one for one in found.fusions if one.reads >= 64 * 64 * 4 and lines[1] in lines_of([one])]) == 1",
             "all(one.writes >= 4 for one in found.fusions) and found.exact",
@@ -287,7 +288,8 @@ args = (jnp.arange(3.0),)
         (
             "found.hosts == ['doubled'] and 'fill in doubled in host.py' in text",
             "'jax.debug.print(\"y {y}\", y=y)' in module.replace(\"'\", '\"')",
-            "'return np.asarray(v) * 2' in host",  # Its source stands there as a comment.
+            # The source of the host function is a comment there.
+            "'return np.asarray(v) * 2' in host",
             "found.function(*args).tolist() == [1.0, 3.0, 5.0]",
         ),
         host="def doubled(v):\n    return v * 2\n",
@@ -381,7 +383,8 @@ args = (7, jnp.arange(3.0))
 """,
         (
             "found.is_same and 'lax.switch(' in module",
-            "'clamp' not in module",  # It is clamped once.
+            # The index is clamped once.
+            "'clamp' not in module",
             "same_bits(found.function(7, jnp.arange(3.0)), jnp.arange(3.0) * 2)",
         ),
     ),
@@ -516,7 +519,8 @@ args = (jnp.arange(4.0),)
 """,
         (
             "[(one.kind, one.after.primitive) for one in found] == [('changed', 'scan')]",
-            "[inner.counts for inner in found[0].inside] == [{'same': 2, 'changed': 1}]",  # A cast to its own type is none.
+            # A cast to the same type is no difference.
+            "[inner.counts for inner in found[0].inside] == [{'same': 2, 'changed': 1}]",
             "[one.what for inner in found[0].inside for one in inner.of_kind('changed')] == [('0.5 → 0.9',)]",
             "[one.after.primitive for inner in found[0].inside for one in inner.of_kind('changed')] == ['mul']",
         ),
@@ -572,7 +576,8 @@ def f(x):
 args = (jnp.ones(3),)
 """,
         (
-            "found.verdict in ('same', 'another order')",  # By chance; the cause is told in any case.
+            # The verdict depends on chance; the cause is named in any case.
+            "found.verdict in ('same', 'another order')",
             "found.verdict == 'same' or 'results are equal, but caches miss' in text",
             "[where for where, why in found.causes if 'iterates over a set' in why] == [f'case.py:{lines[0]}']",
         ),

@@ -1,4 +1,4 @@
-"""`jdw.compare(f, x, against="float64")`: which line of a program loses digits."""
+"""Test `jdw.compare(f, x, against="float64")`: it names the line of a program that loses digits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def unguarded(x):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit, lambda f: jax.grad(lambda x: f(x).sum())])
-def test_of_a_nan_that_follows_from_lost_digits_the_line_that_loses_them_is_named(transform):
+def test_a_nan_caused_by_lost_digits_names_the_line_that_loses_them(transform):
     x = jnp.array([10000.1, 10000.2, 10000.3], jnp.float32)
     found = jdw.compare(transform(unguarded), x, against="float64")
     assert found.worst.equation.names == ("var",)
@@ -81,7 +81,7 @@ def test_lost_digits_elsewhere_are_not_the_cause_of_an_overflow():
     assert found.worst is found.broken and found.worst.equation.primitive == "exp" and not found.worst.follows
 
 
-def test_what_is_found_is_short_where_it_is_printed():
+def test_findings_and_equations_have_a_short_repr():
     found = jdw.compare(normalised, FAR, against="float64")
     assert repr(found.worst).startswith("<Rounding var: float32[] = sub square mul_")
     equations = jdw.graph(normalised, FAR).find("= sqrt ")
@@ -98,7 +98,7 @@ def chaotic(x, times):
 
 
 @pytest.mark.behaviour("G1")
-def test_in_a_loop_the_first_step_beyond_the_tolerance_is_told():
+def test_the_first_step_of_a_loop_beyond_the_tolerance_is_named():
     found = jdw.compare(lambda x: chaotic(x, 100), 0.3, against="float64")
     assert not found.close
     (step,), steps = found.first.first, 0

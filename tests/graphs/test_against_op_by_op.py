@@ -1,4 +1,4 @@
-"""`jdw.compare(f, x, against="op-by-op")`: which line the compiler computes otherwise, and by what."""
+"""Test `jdw.compare(f, x, against="op-by-op")`: it names the line that the compiler computes differently, and why."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_product_and_a_sum_that_are_contracted_are_named_under_vmap():
 
 
 @pytest.mark.behaviour("G1")
-def test_no_cause_is_told_where_nothing_differs():
+def test_equal_results_have_no_cause():
     x = jnp.arange(5.0)
     found = jdw.compare(divided, x, against="op-by-op")
     assert found.equal == _as_jax_does(divided, x)

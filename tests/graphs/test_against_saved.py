@@ -1,4 +1,4 @@
-"""`jdw.compare` with the values of an earlier run, and with those of a CPU."""
+"""Test `jdw.compare` with the values of an earlier run, and with those of a CPU."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_values_of_an_earlier_run_are_compared_with_those_of_now(tmp_path, trans
     assert "before in before.npz" in str(other)
 
 
-def test_values_that_are_there_already_are_not_written_over(ours, tmp_path):
+def test_an_existing_file_of_values_is_not_overwritten(ours, tmp_path):
     file = tmp_path / "before.npz"
     jdw.compare(before, *ARGUMENTS, save=file)
     told = file.read_bytes()
@@ -105,7 +105,7 @@ def test_the_magic_saves_and_compares(ours, tmp_path):
         ("--against saved:nowhere.npz", "there is no file nowhere.npz"),
     ],
 )
-def test_what_cannot_be_compared_with_is_refused_in_words(ours, options, told):
+def test_an_invalid_reference_is_refused_with_a_reason(ours, options, told):
     ours.ip.push({"f": before, "X": jnp.ones(3)})
     with pytest.raises(UsageError, match=told):
         ours.ip.run_line_magic("jaxdebug", f"compare f -- X, jax.random.key(0) {options}")

@@ -1,4 +1,4 @@
-"""What a page is answered of a call: the program that JAX traced for it, without ours; what is not known, and what is gone."""
+"""Test the answers to a page about a call: the program that JAX traced for it, or why there is none."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ X = jnp.ones(3)
 
 
 def asked(run, call=0):
-    """What a page is answered: the programs and a sentence; or what is wrong."""
+    """Return the answer: the programs and a sentence, or the error."""
     request = {"type": "program", "run": run.key, "id": 1, "what": "call", "call": call}
     [(message, _)] = answer(current_session(), request)
     return message["answer"] if message["type"] == "program" else message["message"]
 
 
 def called(run, function, x):
-    """As a cell calls it."""
+    """Call it as a cell does."""
     span = run.begin_call("f(x)", function)
     assert span is not None
     span.returned(function(x))

@@ -1,4 +1,4 @@
-"""The table of programs that the questions about programs were designed by, and what holds of every program."""
+"""Test the table of programs for the tools about programs, and properties that hold for each program."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MIRRORED = {"added": "removed", "removed": "added"}
 
 @pytest.fixture(autouse=True)
 def _promotions():
-    """As users have them."""
+    """Use users' settings for promotion."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
     jax.effects_barrier()
 
 
 def made(case: Case, name: str = "/cases/case.py") -> dict[str, Any]:
-    """What the source of a program defines."""
+    """Return the names that the source of a program defines."""
     linecache.cache[name] = (len(case.source), None, case.source.splitlines(keepends=True), name)
     names = {"jax": jax, "jnp": jnp, "np": np, "lax": lax, "__name__": "__main__"}
     exec(compile(case.source, name, "exec"), names)  # noqa: S102 - our own text.
@@ -46,7 +46,7 @@ def made(case: Case, name: str = "/cases/case.py") -> dict[str, Any]:
 
 
 def words(found: Any, case: Case) -> dict[str, Any]:
-    """The names by which the table tells what holds of an answer."""
+    """Return the names that the expressions of the table may use about an answer."""
     told = {"found": found, "text": str(found), "lines": case.lines, "re": re, "jdw": jdw, "same_bits": same_bits}
     if case.asks == "table":
         told["rows"] = lambda primitive: [one for one in found if one.primitive == primitive]
@@ -61,7 +61,7 @@ def words(found: Any, case: Case) -> dict[str, Any]:
 
 
 def filled_in(exported: Any, case: Case) -> str:
-    """The file of the host functions as it was written; they are filled in."""
+    """Return the file of the host functions as it was written, after filling in the functions."""
     if not case.host:
         return ""
     with pytest.raises(NotImplementedError, match=r"fill in .* in host\.py"):
@@ -73,13 +73,13 @@ def filled_in(exported: Any, case: Case) -> str:
 
 
 def stored(exported: Any) -> list[str]:
-    """The names of the arrays of a package."""
+    """Return the names of the arrays of a package."""
     with np.load(exported.path / "constants.npz", allow_pickle=False) as file:
         return sorted(file.files)
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    """Whether two pytrees have the same arrays."""
+    """Return whether two pytrees have the same arrays."""
     return all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(other)))
 
 
@@ -119,7 +119,7 @@ def _differences_are_mirrored(f, args, names, _):
 
 
 def seen(found: Any) -> list[str]:
-    """A comparison as lines to compare."""
+    """Return a comparison as lines of text."""
     return sorted(
         str((one.kind, one.before and one.before.names, one.after and one.after.names, one.what)) for one in found
     )
@@ -145,6 +145,6 @@ PROPERTIES = (
 @pytest.mark.behaviour("G1", "G3", "G4", "G6")
 @pytest.mark.parametrize("case", [one for one in CASES if not one.varies], ids=lambda one: one.id)
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda one: one.__name__)
-def test_what_holds_of_every_program(holds, case, tmp_path):
+def test_general_properties_hold_for_every_program_of_the_table(holds, case, tmp_path):
     names = made(case)
     holds(names["f"], names["args"], names, tmp_path)

@@ -1,4 +1,4 @@
-"""`jdw.compare`: two functions that run on the same arguments, and where they part first."""
+"""Test `jdw.compare`: two functions on the same arguments, and their first difference."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def nested(rate):
 
 
 def less(step):
-    """1.0, and from that step on a little less."""
+    """Return 1.0 before that step, and a little less from that step on."""
     return lambda at: jnp.where(at < step, 1.0, 0.9)
 
 
@@ -105,7 +105,7 @@ def test_a_loop_that_starts_otherwise_is_no_divergence_of_its_body():
 
 
 @pytest.mark.behaviour("G1")
-def test_what_only_one_function_computes_before_its_loop_is_named_with_the_line_in_the_loop():
+def test_a_value_that_one_function_computes_before_its_loop_is_named_with_the_line_in_the_loop():
     def of(start):
         return lambda x: lax.scan(lambda c, a: (c * a, c), start(x[0]), x)
 
@@ -190,7 +190,7 @@ def test_programs_with_a_ref_are_compared():
 
 
 @pytest.mark.behaviour("G1")
-def test_where_only_an_added_equation_differs_it_is_named_with_its_line():
+def test_an_added_equation_that_alone_differs_is_named_with_its_line():
     def plain(x):
         return jnp.tanh(x)
 

@@ -1,4 +1,4 @@
-"""`jdw.diff`: two programs compared equation by equation."""
+"""Test `jdw.diff`: two programs compared equation by equation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_program_is_the_same_as_itself_and_differences_are_mirrored(f, g, args
 
 
 @pytest.mark.behaviour("G6")
-def test_what_is_inserted_is_added_and_its_user_takes_it():
+def test_an_inserted_equation_is_added_and_its_user_is_changed():
     found = jdw.diff(tanh, shifted, W, X)
     (added,) = found.of_kind("added")
     assert added.after.primitive == "add"
@@ -89,7 +89,7 @@ def test_an_assertion_says_what_differs():
         jdw.assert_same_program(tanh, relu, W, X)
 
 
-def test_other_constants_other_results_and_other_rules_are_no_same_program():
+def test_programs_with_different_constants_results_or_rules_differ():
     small, large = jnp.arange(3.0), jnp.arange(3.0) * 2
     assert jdw.diff(lambda x: x + small, lambda x: x + large, jnp.ones(3)).counts == {"changed": 1}
     swapped = jdw.diff(lambda x: (jnp.sin(x), jnp.cos(x)), lambda x: (jnp.sin(x), jnp.cos(x))[::-1], 1.0)
@@ -133,7 +133,7 @@ def called(function):
     ],
     ids=["functions", "closures", "lambdas", "structure"],
 )
-def test_other_callbacks_and_another_structure_are_no_same_program(one, other):
+def test_programs_with_different_callbacks_or_structures_differ(one, other):
     x = jnp.ones(3)
     assert jdw.diff(one, one, x).is_same
     assert not jdw.diff(one, other, x).is_same
@@ -189,7 +189,7 @@ def branching(f):
 
 
 @pytest.mark.behaviour("G6")
-def test_what_differs_inside_is_told_from_the_same_side_as_the_whole():
+def test_inner_differences_have_the_direction_of_the_outer_ones():
     longer = branching(lambda x: jnp.cos(x) + 1.0)
     shorter = branching(jnp.cos)
     (cond,) = jdw.diff(shorter, longer, jnp.ones(3)).of_kind("changed")
@@ -205,7 +205,7 @@ def test_two_arrays_are_told_apart():
     assert re.fullmatch(r"array \((\w{6})\) → array \((?!\1)\w{6}\)", what)
 
 
-def test_what_makes_the_same_result_in_another_way_is_changed():
+def test_an_equation_with_another_primitive_for_the_same_result_is_changed():
     (change,) = jdw.diff(jnp.sum, jnp.max, jnp.ones(3))
     assert (change.kind, change.what[0]) == ("changed", "reduce_sum → reduce_max")
 

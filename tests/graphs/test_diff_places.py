@@ -1,4 +1,4 @@
-"""`jdw.diff`: what corresponds where code was moved, repeated or edited, in loops and outside."""
+"""Test how `jdw.diff` matches code that was moved, repeated or edited, inside and outside of loops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_lines_in_another_order_in_a_loop_are_the_same_program_in_another_order(
 
 @pytest.mark.behaviour("G6")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_another_array_in_a_loop_is_told_where_the_loop_uses_it(loop):
+def test_a_different_array_in_a_loop_is_named_where_the_loop_uses_it(loop):
     found = jdw.diff(LOOPS[loop](product_first), LOOPS[loop](other), W, X)
     assert not found.is_same and "1 changed (inside: 1 changed)" in found.headline, found
     assert "w['q'] → w['v']" in str(found)
@@ -59,7 +59,7 @@ def test_another_array_in_a_loop_is_told_where_the_loop_uses_it(loop):
 
 
 @pytest.mark.behaviour("G6")
-def test_of_one_computation_done_twice_either_is_the_operand():
+def test_a_repeated_computation_may_serve_as_either_operand():
     def twice(x):
         a, b = jnp.exp(x), jnp.exp(x)
         return lax.scan(lambda c, y: (c * a + y * b, None), x, x)[0], jnp.sin(x) * a

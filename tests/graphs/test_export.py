@@ -1,4 +1,4 @@
-"""`jdw.to_folder`: a function as a package of Python files, which computes the same to the bit."""
+"""Test `jdw.to_folder`: a function as a package of Python files that computes the same bits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _(primals, tangents):
 
 
 @jax.custom_jvp
-def relu(x):  # Called as JAX's own, with another rule.
+def relu(x):  # It has the name of JAX's function, and another rule.
     return jnp.maximum(x, 0.0)
 
 
@@ -53,7 +53,7 @@ relu.defjvp(lambda p, t: (relu(*p), t[0] * 3))
 
 
 @jax.custom_jvp
-def power(x, n):  # Its rule calls it with other numbers, each time.
+def power(x, n):  # Its rule calls it with other numbers each time.
     return x**n
 
 
@@ -77,7 +77,7 @@ def scanned(w, xs):
 
 
 def mixed(w, x):
-    """The gradient of a cast gives its sharding, which is over no devices."""
+    """The gradient of a cast has the sharding of the cast, which is over no devices."""
     hidden = jnp.dot(x.astype(jnp.bfloat16), w.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
     return jnp.mean(jax.nn.relu(hidden).astype(jnp.float16).astype(jnp.float32))
 
@@ -100,7 +100,7 @@ def recomputed(w, x):
 
 
 def named_as_parameters(xs, carry, state):
-    """Loops read, and take apart, what is called as the parameters of an exported loop."""
+    """The names that the loops read and unpack are those of the parameters of an exported loop."""
 
     def fit(i, both):
         weight, loss = both
@@ -121,7 +121,7 @@ def named_as_parameters(xs, carry, state):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class State:
-    """A pytree of a class."""
+    """A class that is a pytree."""
 
     scale: jax.Array
     about: dict
@@ -190,7 +190,7 @@ def without_comments(text):
 
 @pytest.mark.behaviour("G4")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_written_is_equal_to_the_bit_and_written_alike_again(name, tmp_path):
+def test_an_export_is_equal_to_the_bit_and_deterministic(name, tmp_path):
     function, args, kwargs = PROGRAMS[name]
     exported = jdw.to_folder(function, *args, path=tmp_path / "once", **kwargs)
     assert exported.is_same, exported.difference
@@ -218,7 +218,7 @@ def test_branches_are_functions_of_python(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
+def test_a_function_that_cannot_be_exported_is_refused_with_a_list(tmp_path):
     def add(x_ref, y_ref):
         y_ref[...] = x_ref[...] + 1.0
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_written_is_refused_with_a_list(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_it_did_not_write_is_not_overwritten(tmp_path):
+def test_an_export_does_not_overwrite_foreign_folders(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="this did not write it"):
@@ -254,7 +254,7 @@ def test_what_it_did_not_write_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_it_says_can_be_pasted_and_no_other_function_is_put_over_it(tmp_path, monkeypatch):
+def test_the_printed_import_of_an_export_works_and_another_function_is_refused_its_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     exported = jdw.to_folder(lambda x: x + 1, jnp.ones(2), path=tmp_path / "pasted_plus", name="plus")
     there, names = set(sys.modules), {}
@@ -389,7 +389,7 @@ def test_an_equation_that_no_result_needs_is_no_difference(tmp_path):
 
 
 @pytest.mark.behaviour("G4")
-def test_what_jit_was_given_beside_the_function_is_noted(tmp_path):
+def test_options_of_jit_are_noted_in_an_export(tmp_path):
     here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
 
     @partial(jax.jit, in_shardings=here, donate_argnums=0)
@@ -411,7 +411,7 @@ def test_the_gradient_of_branches_is_written_without_what_no_result_needs(tmp_pa
 
     exported = jdw.to_folder(transform(f), 1.0, path=tmp_path / "net")
     assert exported.is_same, exported.difference
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -421,7 +421,7 @@ def test_the_gradient_of_branches_that_give_what_is_never_set_is_written(tmp_pat
 
     exported = jdw.to_folder(jax.grad(f), sign * jnp.ones(3), path=tmp_path / "net")
     assert exported.is_same, exported.difference
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_equations(tmp_path):
@@ -429,13 +429,13 @@ def test_the_gradient_of_a_checkpoint_says_that_its_barrier_is_why_it_has_other_
     exported = jdw.to_folder(f, jnp.ones(3), path=tmp_path / "net")
     first, second, *_ = str(exported).splitlines()
     assert "traced again it has other equations, as said below" in first and "lax.optimization_barrier" in second
-    exported.check()  # It has the same bits.
+    exported.check()  # The package computes the same bits.
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class Outcome:
-    """A pytree of a class that no argument has."""
+    """A pytree class that no argument has."""
 
     mean: jax.Array
     about: dict

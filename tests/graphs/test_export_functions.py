@@ -1,4 +1,4 @@
-"""G4: what JAX traces of its functions is written, equal to the bit: pooling, searching, solving, reductions, rules."""
+"""G4: test that exports of JAX's own functions are equal to the bit: pooling, searching, solving, reductions, rules."""
 
 from __future__ import annotations
 
@@ -168,10 +168,11 @@ PROGRAMS = [
 
 @pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=[one.__name__ for one, _ in PROGRAMS])
-def test_what_jax_traces_of_its_functions_is_equal_to_the_bit(function, args, tmp_path):
+def test_exported_functions_of_jax_are_equal_to_the_bit(function, args, tmp_path):
     written = jdw.to_folder(function, *args, path=tmp_path / "written")
     written.check()
-    assert written.is_same or function is solving, written.difference  # It transposes a product in another place.
+    # The export of `solving` transposes a product in another place.
+    assert written.is_same or function is solving, written.difference
     bound = [line for line in text_in(written.path).splitlines() if " bind(" in line]
     has_function = [line for line in bound if not re.search("weak_type=True|'cholesky'|'lt_to'", line)]
     assert not has_function

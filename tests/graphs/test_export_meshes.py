@@ -1,4 +1,4 @@
-"""G4: programs over a mesh of devices are written with their exchanges, gradients and shardings, equal to the bit."""
+"""G4: test that exports over a mesh of devices are equal to the bit, with exchanges, gradients and shardings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def placed(x, _):
 
 @pytest.mark.behaviour("G4")
 @pytest.mark.parametrize("function", [exchanging, gradient, over_one_axis, placed])
-def test_what_runs_over_a_mesh_is_written_equal_to_the_bit(function, tmp_path):
+def test_exported_programs_over_a_mesh_are_equal_to_the_bit(function, tmp_path):
     written = jdw.to_folder(function, X, X.T, path=tmp_path / "written")
     written.check()
     assert written.is_same, written.difference

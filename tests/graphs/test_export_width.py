@@ -1,4 +1,4 @@
-"""G4: a program with 64-bit numbers has them in every process, whether `jax_enable_x64` is set there or not."""
+"""G4: test that an export with 64-bit numbers has them in every process, whatever `jax_enable_x64` is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jdw.graph`: a program as nested boxes, what goes between them, and the ways from one value to others."""
+"""Test `jdw.graph`: a program as nested boxes, the values between them, and paths from one value to others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def titles(boxes):
 
 
 def box_of(graph, title):
-    """The first box that is called so."""
+    """Return the first box with this title."""
     return next(box for box in graph.boxes.all if box.title == title)
 
 
@@ -59,7 +59,7 @@ def numbers_of(graph, primitive, role="forward"):
 
 
 def drawn(html):
-    """The picture in it, as SVG."""
+    """Return the picture in it, as SVG."""
     return base64.b64decode(html.partition("base64,")[2].partition('"')[0]).decode()
 
 
@@ -115,7 +115,7 @@ def test_name_scopes_that_do_the_same_are_folded():
 
 
 @pytest.mark.behaviour("G1")
-def test_the_derivative_of_a_line_stands_beside_it_and_no_boxes_overlap(graph):
+def test_the_derivative_of_a_line_is_beside_it_and_boxes_do_not_overlap(graph):
     scene = graph.scene({box.number for box in graph.boxes.all})
     closed = [one for one in scene.placed if not one.is_open]
     for one in closed:
@@ -181,7 +181,7 @@ def test_search_finds_names_primitives_types_and_lines(graph):
 
 
 @pytest.mark.parametrize("by", COLOURS)
-def test_colours_say_what_they_stand_for(graph, by):
+def test_every_colour_of_a_graph_is_in_its_legend(graph, by):
     placed = graph.scene().placed
     tones = tones_of(
         graph.program.equations, [one.equations for one in placed], by, Seen({3: 0, 4: 2}, {}, {3: 1.0, 4: 1e4})
@@ -276,7 +276,7 @@ def lost(x):
 
 
 def says(found, colour):
-    """What the boxes of a program say in a colour."""
+    """Return tone and text of each closed box of a program in a colouring, by its title."""
     scene = scene_data(found, {"colour": colour, "opened": [box.number for box in found.boxes.all]})
     return {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
 

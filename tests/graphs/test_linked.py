@@ -1,4 +1,4 @@
-"""`jdw.linked`: source, jaxpr, StableHLO and optimised HLO, linked by names that every equation is given."""
+"""Test `jdw.linked`: source, jaxpr, StableHLO and optimised HLO, linked by a name for each equation."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_names_of_equations_do_not_change_what_is_compiled(name):
 
 
 @pytest.mark.behaviour("G3")
-def test_what_is_folded_away_says_so():
+def test_equations_that_xla_folds_away_are_marked():
     found = jdw.linked(folded, jnp.ones(8))
     gone = {one.names[0] for number, one in enumerate(found.program.equations) if found.is_folded(number)}
     assert "zeros" in gone
@@ -109,7 +109,7 @@ def test_a_row_of_each_column_says_which_equations_it_is_of():
 
 
 @pytest.mark.behaviour("G3")
-def test_what_comes_from_a_program_is_escaped():
+def test_source_text_is_escaped_in_html():
     def f(x):
         return x + 1.0  # <script>alert(1)</script>
 
@@ -128,7 +128,7 @@ def test_jaxpr_compiles_nothing(ours):
 
 
 @pytest.mark.behaviour("G3")
-def test_another_program_is_not_called_the_same():
+def test_different_programs_are_told_apart_without_metadata():
     one, other = (jax.jit(f).lower(jnp.ones(8)).compile().as_text() for f in (jnp.sin, jnp.cos))
     assert without_metadata(one) != without_metadata(other)
     assert without_metadata(one) == without_metadata(jax.jit(jnp.sin).lower(jnp.ones(8)).compile().as_text())
@@ -145,7 +145,7 @@ def test_a_program_that_takes_long_is_compiled_once_and_compared_before(monkeypa
 def _has_lines():
     return bool(
         read_hlo(jax.jit(jnp.sin).lower(1.0).compile().as_text()).frames
-    )  # The oldest XLA's text has no tables.
+    )  # The text of the oldest XLA has no tables.
 
 
 @pytest.mark.behaviour("G3")
@@ -177,7 +177,7 @@ def test_links_by_line_are_read_from_the_executable_that_has_run(caplog):
 
 @pytest.mark.behaviour("G3")
 @pytest.mark.parametrize("fails", [False, True])
-def test_where_names_of_equations_change_the_program_links_are_by_line(monkeypatch, fails):
+def test_links_are_by_line_if_names_of_equations_change_the_program(monkeypatch, fails):
     def other(_):
         if fails:
             raise ValueError("no such scope")
@@ -194,7 +194,7 @@ def test_where_names_of_equations_change_the_program_links_are_by_line(monkeypat
     assert not _has_lines() or "tanh" in stages.hlo
 
 
-def test_what_xla_makes_of_two_equations_is_of_both():
+def test_an_instruction_made_of_two_equations_belongs_to_both():
     row = '  %m = f32[] multiply(%a, %b), metadata={op_name="jit(f)/jit(g)/eqn1/eqn3/mul;jit(f)/eqn2/mul" stack_frame_id=4}'
     (one,) = read_hlo(row).instructions
     assert (one.tags, one.frame) == (((1, 3), (2,)), 4)
@@ -206,7 +206,7 @@ def test_a_parent_of_a_frame_is_another_frame():
         'HloModule f\n\nFileNames\n1 "/f.py"\n\nFunctionNames\n1 "f"\n\nFileLocations\n1 {file_name_id=1 line=9}\n'
         "2 {file_name_id=1 line=4}\n\nStackFrames\n%s\n\n\n%%f () -> f32[] {\n"
     )
-    for parents in ((1, 2), (0, 1)):  # Jaxlib writes the number plus one, or as it is.
+    for parents in ((1, 2), (0, 1)):  # Jaxlib writes the number plus one or unchanged, depending on its version.
         told = frames_in(text % "\n".join(row % parent for row, parent in zip(rows, parents, strict=True)))
         assert told == {1: (("/f.py", 9),), 2: (("/f.py", 4), ("/f.py", 9))}
     assert frames_in("HloModule f\n") == {}

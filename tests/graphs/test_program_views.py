@@ -1,4 +1,4 @@
-"""What a page is answered of a program: its boxes, lines of source, tables; what is gone, and what cannot be shown."""
+"""Test the answers to a page about a program: boxes, source lines and tables, or why they are not available."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def g(x):
 
 
 def asked(views, of, what, **more: Any):
-    """The answer, which travels as JSON."""
+    """Return the answer, after a round trip through JSON."""
     return json.loads(json.dumps(views.answer({"what": what, "key": views.add(of), **more})))
 
 
@@ -52,7 +52,7 @@ def test_a_box_is_opened_searched_and_followed_to_the_outputs():
 
 
 @pytest.mark.behaviour("G1")
-def test_one_program_is_a_table_a_graph_and_columns_whichever_was_asked_for():
+def test_every_view_of_a_program_is_available_from_any_other():
     views = ProgramViews()
     for view in (jdw.table(f, X), jdw.linked(f, X, compiled=False), jdw.graph(f, X), jdw.diff(g, f, X)):
         assert any(one["title"] == "nll" for one in asked(views, view, "scene")["boxes"])
@@ -63,7 +63,7 @@ def test_one_program_is_a_table_a_graph_and_columns_whichever_was_asked_for():
     assert kinds == ["diff", "graph", "linked", "table"]
 
 
-def test_what_is_gone_or_cannot_be_shown_says_why():
+def test_a_removed_or_unavailable_view_is_refused_with_a_reason():
     views, graph = ProgramViews(), jdw.graph(f, X)
     key = views.add(graph)
     assert views.add(graph) == key
@@ -102,7 +102,7 @@ def spoilt(x):
 
 @pytest.mark.behaviour("G1")
 def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
-    with jdw.capture(watch=True, values=True):  # With whole arrays beside the statistics.
+    with jdw.capture(watch=True, values=True):  # This records whole arrays beside the statistics.
         jax.jit(spoilt)(jnp.array([-1.0, 2.0, -3.0]))
     scene = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", colour="nan")
     said = {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}

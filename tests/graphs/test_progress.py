@@ -1,4 +1,4 @@
-"""Long work shows how far it has come."""
+"""Test that long work shows its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jdw.table`: the equations of a program with their names, types, times, flops and bytes."""
+"""Test `jdw.table`: the equations of a program with their names, types, times, flops and bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def loss(p, x):
 
 
 def one(table, primitive, role=None):
-    """The only equation of this primitive."""
+    """Return the only equation of this primitive."""
     found = [row for row in table if row.primitive == primitive and role in (None, row.role)]
     assert len(found) == 1, table
     return found[0]
@@ -79,7 +79,7 @@ def test_a_function_is_traced_twice_only_where_it_has_gradients():
 
 
 @pytest.mark.behaviour("G5")
-def test_what_is_not_known_is_missing_in_the_frame():
+def test_unknown_counts_are_missing_values_in_the_frame():
     table = jdw.table(lambda a: lax.while_loop(lambda s: s > 1.0, lambda s: s / 2.0, a), jnp.float32(9.0))
     frame = table.to_pandas()
     assert frame["times"].isna().tolist() == [False, True, True]
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_missing_in_the_frame():
 
 
 @pytest.mark.behaviour("G5")
-def test_of_branches_the_largest_counts_and_is_said_to_be_the_most():
+def test_the_flops_of_a_branch_are_those_of_the_largest_as_an_upper_bound():
     def f(x):
         return lax.cond(x[0] > 0, jnp.sin, lambda x: jnp.sin(jnp.cos(x)), x)
 
@@ -112,7 +112,7 @@ def test_rows_have_names_types_lines_and_roles(jitted):
 
 
 @pytest.mark.behaviour("G5")
-def test_what_is_computed_again_is_told():
+def test_recomputed_equations_have_their_own_role():
     @jax.checkpoint
     def block(x):
         return jnp.sin(jnp.sin(x))
@@ -166,7 +166,7 @@ def test_a_short_cell_such_as_a_place_keeps_to_one_line_and_a_long_one_wraps():
 
 
 @pytest.mark.behaviour("G5")
-def test_nothing_runs_and_html_escapes_what_the_program_says():
+def test_a_table_runs_nothing_and_escapes_the_programs_text_in_html():
     def f(x):
         y = jax.pure_callback(must_not_run, x, x)
         return y * 2.0
@@ -237,7 +237,7 @@ def test_whoever_gives_no_function_is_told_what_to_give(ask):
         ask(jnp.zeros((20, 20)))
 
 
-def test_where_xla_does_not_count_nothing_is_told_of_its_count():
+def test_the_count_of_xla_is_left_out_if_xla_has_none():
     table = jdw.table(lambda k: k, jax.random.key(0))
     assert table.xla_flops is None and "XLA" not in str(table)
 
@@ -250,7 +250,7 @@ MATRIX = jnp.eye(6)
     ("function", "args", "flops"),
     [
         (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True), (MATRIX, jnp.ones((6, 2))), 6 * 6 * 2),
-        (lambda a: lax.linalg.cholesky(a, symmetrize_input=False), (MATRIX,), 6**3 // 3 + 2 * 36),  # And the triangle.
+        (lambda a: lax.linalg.cholesky(a, symmetrize_input=False), (MATRIX,), 6**3 // 3 + 2 * 36),  # Plus the triangle.
         (lambda a: lax.linalg.lu(a)[0], (jnp.ones((8, 6)),), 8 * 6**2 - 6**3 // 3),
         (lax.linalg.eigh, (MATRIX,), 9 * 6**3 + 2 * 36),
         (lambda x: lax.fft(x, "FFT", (8,)), (jnp.ones((3, 8), jnp.complex64),), 5 * 3 * 8 * 3),
@@ -276,7 +276,7 @@ def test_a_kernel_runs_once_for_each_point_of_its_grid():
 
 
 @pytest.mark.behaviour("G5")
-def test_of_a_linear_solve_only_the_program_that_finds_the_result_counts():
+def test_the_flops_of_a_linear_solve_are_those_of_its_solving_program():
     def solve(product, right):
         return lax.fori_loop(0, 10, lambda _, x: x + 0.1 * (right - product(x)), jnp.zeros_like(right))
 

@@ -1,4 +1,4 @@
-"""`jdw.traces`: a function traced twice, and what makes its programs differ."""
+"""Test `jdw.traces`: a function is traced twice, and the causes of differences are named."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_steady_function_is_the_same_program_and_has_no_causes():
 
 
 @pytest.mark.behaviour("G7")
-def test_another_order_of_the_same_equations_is_told_apart():
+def test_a_different_order_of_the_same_equations_has_its_own_verdict():
     count = [0]
 
     def f(x):
@@ -78,7 +78,7 @@ class Names:
 
 
 def of_an_object(names):
-    """A function that is not to be imported: it closes over an object, and calls one that is jitted."""
+    """Return a function that cannot be imported: it closes over an object, and calls a jitted function."""
 
     def summed(p):
         total = 0.0
@@ -107,7 +107,7 @@ def test_the_order_of_a_set_differs_in_interpreters_with_other_hash_seeds():
     assert found.seeds.at == f"test_traces.py:{line}" and " hash seeds in fresh interpreters" in str(found)
 
 
-def test_what_another_process_cannot_be_told_of_is_refused_by_its_name(ours):
+def test_arguments_that_cannot_be_sent_to_another_process_are_refused_by_name(ours):
     ours.run("rows = (i for i in range(3))\ndef f(x):\n    return x * len(repr(rows))")
     with pytest.raises(UsageError, match="`rows`, a generator, cannot be told"):
         ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 2")
@@ -116,7 +116,7 @@ def test_what_another_process_cannot_be_told_of_is_refused_by_its_name(ours):
 
 
 class Counted:
-    """A function with a count of its calls."""
+    """A function that counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -139,7 +139,7 @@ def collected(x, seen=[]):  # noqa: B006 - what this test is about.
     [(Counted(), "`self.calls`"), (Counted().method, "`self.calls`"), (collected, "`seen`")],
     ids=["object", "method", "default"],
 )
-def test_what_an_object_and_a_default_hold_is_a_cause(function, told):
+def test_state_of_an_object_and_of_a_default_argument_is_a_cause(function, told):
     found = jdw.traces(function, jnp.ones(3))
     assert any(told in why and "has changed between the traces" in why for _, why in found.causes)
 
@@ -180,7 +180,7 @@ def of_a_folder(x):
     ],
     ids=["pop", "union", "another function", "folder"],
 )
-def test_each_way_to_take_what_has_no_order_is_told(function, line, why):
+def test_each_unordered_iteration_is_named_as_a_cause(function, line, why):
     found = jdw.traces(function, X)
     ((where, told),) = found.causes
     wanted = line.__code__.co_firstlineno + 1 if callable(line) else function.__code__.co_firstlineno + line

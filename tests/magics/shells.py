@@ -110,7 +110,7 @@ class Shell:
     def state(self) -> dict[str, Any]:
         """Return the state that the next cell finds."""
         space = self.ip.user_ns
-        names = {name for name in space if not re.fullmatch(r"_i+|_ih|_i\d+", name)}  # Told by the raw history.
+        names = {name for name in space if not re.fullmatch(r"_i+|_ih|_i\d+", name)}  # The raw history has these.
         return {
             "execution_count": self.ip.execution_count,
             "raw history": [typed.rstrip() for typed in self.ip.history_manager.input_hist_raw],

@@ -1,4 +1,4 @@
-"""Loading and unloading the extension leaves the shell and JAX as they were found."""
+"""Test that loading and unloading the extension leaves the shell and JAX as they were."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_the_shell(shell: Shell) -> dict[str, object]:
 
 def of_jax() -> dict[str, object]:
     primitives = (debugging.debug_print_p, debugging.debug_callback_p)
-    fancy = batching.fancy_primitive_batchers  # Before 0.10 the rules are in the other table.
+    fancy = batching.fancy_primitive_batchers  # Before JAX 0.10 the rules are in the other table.
     return {
         "lowering": mlir.lower_jaxpr_to_module,
         "execution": pxla.ExecuteReplicated.__call__,
@@ -103,7 +103,7 @@ def test_loading_twice_and_reloading_work(plain):
     assert not [name for name in vars(builtins) if "jaxdebug" in name]
 
 
-def test_what_a_cell_defined_works_after_unloading(plain):
+def test_functions_of_a_captured_cell_work_after_unloading(plain):
     plain.run("%load_ext jax_debug_widgets")
     plain.run(
         "%%jaxdebug\nclass A:\n    def go(self): return f(1.)\n"

@@ -1,4 +1,4 @@
-"""In a real ipykernel, without a browser: panels as HTML and text, the same cells, nothing hangs."""
+"""Test cells in a real ipykernel without a browser: panels as HTML and text, unchanged results, no hang."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CELLS = {
     "next": "%%jaxdebug\nf(9.);",
     "unload": "%unload_ext jax_debug_widgets",
     "unloaded": "f(10.)",
-    # The pump of the run that was given up on ends by itself, soon after its effects have drained.
+    # The pump of the run that has timed out ends soon after its effects have drained.
     "threads": (
         "pumps = [t for t in threading.enumerate() if t.name == 'jaxdebug-pump']\n"
         "for pump in pumps: pump.join(10)\n"
@@ -60,7 +60,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def outputs():
-    """What each cell left in the executed notebook."""
+    """Return the outputs of each cell of the executed notebook."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS.values()])
     NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
     return dict(zip(CELLS, (cell.outputs for cell in notebook.cells), strict=True))
@@ -117,7 +117,7 @@ def test_an_expression_has_a_panel_and_its_value(outputs):
     assert "x 6.0" in panels(outputs["expression"])[0]["text/html"]
 
 
-def test_an_error_is_told_as_without_after_the_panel_has_been_brought_up_to_date(outputs):
+def test_an_error_is_shown_as_in_a_plain_cell_below_an_updated_panel(outputs):
     plain, ours = error(outputs["plain error"]), error(outputs["error"])
     assert re.sub(r"Cell In\[\d+\]", "Cell", ours) == re.sub(r"Cell In\[\d+\]", "Cell", plain)
     assert "jax_debug_widgets" not in ours
@@ -130,7 +130,7 @@ def test_the_cell_after_an_error_is_not_captured(outputs):
     assert stream(outputs["after"]) == "x 2.0\n"
 
 
-def test_mistakes_are_told(outputs):
+def test_syntax_errors_and_unknown_options_are_reported_without_a_panel(outputs):
     assert "SyntaxError" in error(outputs["syntax error"])
     assert "line 2" in error(outputs["syntax error"])
     assert "did you mean --echo" in str(outputs["mistake"])
@@ -149,13 +149,13 @@ def test_status_and_help_are_text(outputs):
     assert outputs["help"] == [] or "jaxdebug" in str(outputs["help"])
 
 
-def test_on_shows_a_panel_that_takes_in_the_cells_that_follow(outputs):
+def test_on_shows_a_panel_that_receives_the_cells_that_follow(outputs):
     assert "x 8.0" in panels(outputs["on"])[0]["text/html"]
     assert panels(outputs["while on"]) == []
     assert stream(outputs["while on"]) == ""
 
 
-def test_effects_that_do_not_drain_are_given_up_on_and_land_later(outputs):
+def test_effects_that_exceed_the_timeout_arrive_in_their_own_run_later(outputs):
     (panel,) = panels(outputs["gives up"])
     assert "Was waiting for effects when saved" in panel["text/html"]
     assert "gave up after 0.1 s: slow(jnp.arange(4.0))" in panel["text/html"]
@@ -171,14 +171,14 @@ def test_after_unloading_a_cell_is_plain_and_no_pump_is_left(outputs):
     assert result(outputs["threads"]) == "[]"
 
 
-def test_nothing_is_said_on_stderr(outputs):
+def test_cells_write_nothing_to_stderr(outputs):
     assert {name: said for name in CELLS if (said := stream(outputs[name], "stderr")) and name not in _LOUD} == {}
 
 
 _LOUD = {"mistake", "shell"}  # A usage error; JAX's warning about os.fork().
 
 
-def test_a_notebook_that_raises_stops_as_without():
+def test_a_captured_cell_that_raises_stops_the_notebook():
     cells = [nbformat.v4.new_code_cell(cell) for cell in (SETUP, "%%jaxdebug\nf(1.)\n1/0", "print('not reached')")]
     notebook = nbformat.v4.new_notebook(cells=cells)
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):

@@ -1,4 +1,4 @@
-"""`%jaxdebug` and its commands and options, and what `%%jaxdebug` does beside other magics."""
+"""Test `%jaxdebug` with its commands and options, and `%%jaxdebug` together with other magics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_options_come_before_the_expression(ours):
     assert "x 1.0" not in outcome.stdout
 
 
-def test_of_all_values_some_are_taken_by_lane_too(ours):
+def test_lanes_of_a_named_value_are_recorded_beside_all_values(ours):
     ours.run("import jax\ndef halves(x):\n    half = x / 2\n    most = half.max()\n    return most")
     ours.run("%jaxdebug --watch lanes/half --watch-all jax.jit(jax.vmap(halves))(jax.numpy.ones((3, 4)))")
     run = last_run()
@@ -59,7 +59,7 @@ def test_prints_are_echoed_in_a_terminal_unless_asked_not_to(ours):
 @pytest.mark.parametrize(
     ("options", "is_told"), [("--break-on nan", True), ("--break-on nan --watch x", False), ("--break-on x>9", False)]
 )
-def test_it_says_at_once_that_break_on_sees_no_values_where_nothing_is_watched(options, is_told, ours):
+def test_break_on_without_watched_values_says_at_once_what_it_sees(options, is_told, ours):
     outcome = ours.run(f"%jaxdebug {options} print('the program begins')")
     said = outcome.stdout.partition("the program begins")[0]
     assert ("--break-on nan sees only the values of prints and callbacks" in said and "--watch-all" in said) == is_told
@@ -108,7 +108,7 @@ def test_an_expression_that_raises_shows_the_users_error_and_ends_the_capture(ou
 
 
 @pytest.mark.parametrize("command", ["callbacks", "cost", "verify"])
-def test_what_a_command_is_given_raises_with_the_users_frames_only(ours, command):
+def test_an_error_in_the_call_of_a_command_shows_only_the_users_frames(ours, command):
     ours.run("def two(x, y):\n    return three(x)\ndef three(x):\n    return x.nothing")
     wrong, unknown, inside = (
         ours.run(f"%jaxdebug {command} {call}").stdout for call in ("two(1.)", "tow(1.)", "two(1., 2.)")
@@ -134,7 +134,7 @@ def test_on_captures_the_cells_that_follow_until_off(ours):
     ours.run("f(3.)")
     assert [event.text for event in run.events] == ["x 1.0", "x 2.0"]
     assert [call.name for call in run.calls if call.origin == "cell"] == ["f(1.0)", "f(2.0)"]
-    assert ended.summaries == 0  # `run` had begun before: counted by its headline instead.
+    assert ended.summaries == 0  # `run` began before, so that its headline is counted instead.
     assert "jaxdebug: %jaxdebug on — done" in ended.stdout
 
 
@@ -145,7 +145,7 @@ def test_errors_while_it_is_on_have_none_of_our_frames(ours):
     assert "jax_debug_widgets" not in failed.stdout
 
 
-def test_on_twice_and_off_without_on_are_told(ours):
+def test_on_when_already_on_and_off_when_already_off_are_reported(ours):
     assert "capturing is not on" in ours.run("%jaxdebug off").stdout + ours.run("%jaxdebug off").stderr
     ours.run("%jaxdebug on")
     again = ours.run("%jaxdebug on")
@@ -160,7 +160,7 @@ def test_a_captured_cell_while_it_is_on_has_a_run_of_its_own(ours):
     assert [event.text for event in lasting.events] == ["x 2.0"]
 
 
-def test_status_says_how_the_last_capture_did(ours):
+def test_status_shows_the_outcome_of_the_last_capture(ours):
     ours.run("%%jaxdebug\nf(1.)")
     said = ours.run("%jaxdebug status").stdout
     assert re.search(r"jaxdebug: f\(1\.0\) — done after [\d.]+ m?s, 1 print, all effects arrived", said)
@@ -196,7 +196,7 @@ def test_a_question_mark_shows_the_help(ours, asked):
     assert "--timeout" in said
 
 
-def test_help_is_where_one_looks_for_it(ours):
+def test_the_help_option_and_the_help_command_print_the_same(ours):
     assert ours.run("%jaxdebug --help").stdout == ours.run("%jaxdebug help").stdout
 
 
@@ -238,7 +238,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("cell", "words"), MISTAKES.items(), ids=MISTAKES)
-def test_a_mistake_is_told_in_one_line_with_what_was_meant(ours, cell, words):
+def test_a_mistake_in_the_options_is_reported_in_one_line_with_a_suggestion(ours, cell, words):
     before = last_run()
     outcome = ours.run(cell)
     said = outcome.stdout + outcome.stderr
@@ -249,13 +249,13 @@ def test_a_mistake_is_told_in_one_line_with_what_was_meant(ours, cell, words):
     assert "x " not in outcome.stdout.split("UsageError")[0]
 
 
-def test_a_misspelled_command_that_is_a_name_is_the_name(ours):
+def test_a_name_that_resembles_a_command_is_evaluated(ours):
     ours.run("on_ = 3")
     assert ours.run("%jaxdebug on_").result.result == 3
 
 
 @pytest.mark.parametrize("cell", ["%%time\n%%jaxdebug --no-echo\nf(1.)", "%%capture c\n%%jaxdebug\nf(1.)"])
-def test_it_works_below_another_cell_magic(ours, cell):
+def test_the_cell_magic_works_below_another_cell_magic(ours, cell):
     before = last_run()
     outcome = ours.run(cell)
     assert outcome.error == "None"
@@ -279,19 +279,19 @@ def test_a_timed_call_without_effects_is_listed_as_one_that_is_not_timed(ours, c
     assert "Wall time" in outcome.stdout
 
 
-def test_what_timeit_measures_is_left_as_it_is(ours):
+def test_code_under_timeit_is_not_captured(ours):
     ours.run("still = jax.jit(lambda x: x * 2)")
     assert ours.run("%%jaxdebug --no-echo\n%timeit -q -n 3 -r 1 still(1.)\nstill(2.)").error == "None"
     assert [call.name for call in last_run().calls] == ["still(2.0)"]
 
 
-def test_it_works_when_called_by_name(ours):
+def test_the_cell_magic_works_when_called_by_name(ours):
     ours.run("get_ipython().run_cell_magic('jaxdebug', '--no-echo', 'f(1.)\\ny = 3')")
     assert texts() == ["x 1.0"]
     assert ours.ip.user_ns["y"] == 3
 
 
-def test_a_captured_cell_in_a_captured_cell(ours):
+def test_a_captured_cell_inside_a_captured_cell_has_a_run_of_its_own(ours):
     ours.run("%%jaxdebug\nf(1.)\nget_ipython().run_cell('%%jaxdebug\\nf(2.)')\nf(3.)\nundefined")
     assert texts() == ["x 1.0", "x 3.0"]
     ours.run("f(4.)")
@@ -397,7 +397,7 @@ def test_a_call_is_run_once_under_all_checks_and_what_they_find_is_printed(ours)
     assert "index 7 is outside" in ours.run("%jaxdebug findings").stdout
 
 
-def test_a_check_that_finds_nothing_says_what_it_has_looked_for(ours):
+def test_a_check_without_findings_says_what_it_looked_for(ours):
     ours.run("pick = jax.jit(lambda x, i: x[i])")
     alone = [
         ours.run(f"%jaxdebug check {line}").stdout
@@ -507,13 +507,13 @@ def test_sites_are_a_table_with_one_line_for_a_place_whatever_was_watched(ours):
     assert current_session().switches.muted() == of_others
 
 
-def test_a_site_that_is_none_is_refused(ours):
+def test_muting_an_unknown_site_is_refused(ours):
     assert "no call site has the number 99999" in ours.run("%jaxdebug mute 99999").stderr
     assert "no call site is called nowhere" in ours.run("%jaxdebug mute nowhere").stderr
     assert "say which call site, by number" in ours.run("%jaxdebug mute").stderr
 
 
-def test_without_a_panel_step_and_replay_write_the_prints(ours):
+def test_step_and_replay_without_a_panel_write_the_prints(ours):
     assert "x 1.0" in ours.run("%jaxdebug step f(1.)").stdout
     ours.run("%jaxdebug --keep-inputs 2 f(2.)")
     assert "x 2.0" in ours.run("%jaxdebug replay").stdout
@@ -521,7 +521,7 @@ def test_without_a_panel_step_and_replay_write_the_prints(ours):
     assert "x 2.0" in ours.run("%jaxdebug replay --step").stdout
 
 
-def test_values_are_drawn_by_name(ours):
+def test_plot_and_show_draw_values_by_name(ours):
     ours.run("import matplotlib; matplotlib.use('Agg'); from matplotlib import pyplot as plt")
     ours.run("p = jax.jit(lambda x: jax.debug.callback(lambda *_: None, x.sum(), x))")
     ours.run("%jaxdebug p(jnp.ones((2, 3)))")
@@ -536,7 +536,7 @@ def test_values_are_drawn_by_name(ours):
     assert "cannot read '--stp'" in ours.run("%jaxdebug show x --stp 7").stderr
 
 
-def test_a_cell_says_what_its_run_is_called_and_what_it_is_compared_by(ours):
+def test_a_cell_sets_the_name_and_the_configuration_of_its_run(ours):
     ours.ip.push({"lr": 0.25})
     ours.run("%%jaxdebug --name lr3 --config lr={lr},seed=1 --config opt=adam --no-barrier\nf(1.)")
     run = last_run()
@@ -548,7 +548,7 @@ def test_a_cell_says_what_its_run_is_called_and_what_it_is_compared_by(ours):
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("captured", ["%%jaxdebug\n{}", "def cell():\n    {}\n%jaxdebug cell()", "{}"])
 def test_a_cell_whose_interrupt_python_has_dropped_fails_at_its_end(ours, captured):
-    """In a callback of the garbage collector's: JAX has one. The cells behind it must not run."""
+    """Python drops an exception in a callback of the garbage collector; JAX has such a callback."""
     ours.run(
         "import gc, os, signal\ndef interrupt(*_):\n    gc.callbacks.remove(interrupt)\n    os.kill(os.getpid(), signal.SIGINT)"
     )

@@ -1,4 +1,4 @@
-"""What an executed notebook has when its kernel dies in a cell, and after cells whose output is hard to write."""
+"""Test an executed notebook whose kernel dies in a cell, and cells with unusual output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ os._exit(1)"""
 
 @pytest.fixture(scope="module")
 def outputs():
-    """What each cell left; the last one has ended the kernel."""
+    """Return the outputs of each cell; the last one has ended the kernel."""
     cells = {"setup": SETUP, "half": HALF, "long": LONG, "crash": CRASH}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells.values()])
     with pytest.raises(DeadKernelError):
@@ -46,7 +46,7 @@ def outputs():
 
 
 def panel(outputs):
-    """The one bundle of a cell, and nothing else: no word of an error of ours."""
+    """Return the only bundle of a cell; the cell has no other output, such as an error of ours."""
     (output,) = outputs
     return output["data"]
 

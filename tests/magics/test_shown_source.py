@@ -1,4 +1,4 @@
-"""What Code shows of a cell is what was written in it."""
+"""Test that the Code view shows a cell as it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under `%%jaxdebug` a cell does what it does without."""
+"""Test that a cell does under `%%jaxdebug` what it does without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAGIC = "%%jaxdebug --echo\n"
 
 @pytest.fixture(scope="module")
 def twins():
-    """Two shells, one of them with the extension."""
+    """Return two shells, the second one with the extension."""
     with shell(extension=False) as plain, shell() as ours:
         yield plain, ours
 
@@ -33,7 +33,10 @@ def _no_log_of_jax():
 
 
 def both(twins: tuple[Shell, Shell], cell: str, **options: object):
-    """What a cell does without the magic and with it; a comment stands for it, so that lines have the same numbers."""
+    """Run a cell without the magic and with it.
+
+    Without it a comment takes the line of the magic, so that line numbers agree.
+    """
     seen = []
     for one, first in zip(twins, (MAGIC if cell.startswith("%%") else "# " + MAGIC, MAGIC), strict=True):
         if one is twins[0] and cell.startswith("%%"):
@@ -53,7 +56,7 @@ def table(*parts: dict[str, str]):
 
 
 @table(cells.VALUES, cells.STATEMENTS, cells.MAGICS)
-def test_a_cell_does_what_it_does_without(twins, cell):
+def test_a_captured_cell_does_what_a_plain_cell_does(twins, cell):
     plain, ours = both(twins, cell)
     assert ours == plain
     assert plain[0].summaries == 0
@@ -62,7 +65,7 @@ def test_a_cell_does_what_it_does_without(twins, cell):
 
 
 @table(cells.SYNTAX_ERRORS)
-def test_a_syntax_error_is_told_as_without(twins, cell):
+def test_a_syntax_error_is_shown_as_in_a_plain_cell(twins, cell):
     plain, ours = both(twins, cell)
     assert ours == plain
     assert re.search("(Syntax|Indentation|IncompleteInput)Error", ours[0].stdout)
@@ -70,7 +73,7 @@ def test_a_syntax_error_is_told_as_without(twins, cell):
 
 
 def without_explanation(text: str) -> str:
-    """A traceback without what is told below it of an error of JAX's: `In [2]:4: Python needs the value of …`."""
+    """Remove from a traceback our explanation of an error of JAX: `In [2]:4: Python needs the value of …`."""
     return re.sub(
         r"\n(?:\x1b\[[\d;]*m)*In \[\d+\]:\d+: .*?\n *= (?:write|note): [^\n]*(?:\n {4,}[^\n]*)*",
         "",
@@ -98,14 +101,14 @@ def test_the_summary_comes_before_the_traceback(twins):
     assert 0 < out.getvalue().index("jaxdebug: ") < out.getvalue().index("Traceback")
 
 
-def test_what_is_typed_after_prints_is_in_order(twins):
-    """The cell's own prints and JAX's, as they come."""
+def test_prints_of_the_cell_and_of_jax_are_in_order(twins):
+    """The cell's own prints and those of JAX are in the order in which they were made."""
     _, (ours, _, _) = both(twins, "print('a')\nf(1.)\nprint('b')\nf(2.);")
     assert ours.stdout == "a\nx 1.0\nb\nx 2.0\n"
 
 
 @pytest.mark.parametrize("interactivity", ["all", "last", "last_expr", "last_expr_or_assign", "none"])
-def test_every_interactivity_shows_what_it_shows_without(twins, interactivity):
+def test_every_interactivity_shows_what_it_shows_in_a_plain_cell(twins, interactivity):
     for one in twins:
         one.ip.ast_node_interactivity = interactivity
     plain, ours = both(twins, "1\ny = 2\n3\nz = f(4.)")
@@ -132,7 +135,7 @@ def test_every_mode_of_tracebacks_shows_the_users_frames_only(twins, mode):
     plain, ours = both(twins, "def h(x):\n    y = f(x)\n    return 1 / 0\nh(1.)")
     for one in twins:
         one.ip.run_line_magic("xmode", "Context")
-    if mode != "Verbose":  # It prints all globals, hashes and all.
+    if mode != "Verbose":  # `Verbose` prints all globals, also those with hashes.
         assert ours == plain
     assert "ZeroDivisionError" in ours[0].stdout
     assert "jax_debug_widgets/" not in ours[0].stdout

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom without a person or a browser, with what `make lab` installs, and shows its panel."""
+"""Test that every notebook runs without a person or a browser, with what `make lab` installs, and shows its panel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ sys.meta_path.insert(0, Without())
 
 
 def installed_by(extra: str) -> set[str]:
-    """The distributions that `pip install '.[extra]'` puts into an environment, of those in this one."""
+    """Return the distributions of this environment that `pip install '.[extra]'` installs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found: set[str] = set()
     wanted = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"][extra])]
@@ -42,7 +42,7 @@ def installed_by(extra: str) -> set[str]:
         else:
             try:
                 lines = metadata.requires(name) or []
-            except metadata.PackageNotFoundError:  # For another platform, say.
+            except metadata.PackageNotFoundError:  # For example, one for another platform.
                 continue
             found.add(name)
         for line in map(Requirement, lines):
@@ -54,21 +54,21 @@ def installed_by(extra: str) -> set[str]:
 
 @functools.cache
 def hidden_from(extra: str) -> set[str]:
-    """The modules of this environment that are not in one with that extra alone."""
+    """Return the modules of this environment that are not in one with that extra alone."""
     there = installed_by(extra) | {"jax-debug-widgets", "pip", "setuptools"}
     modules = metadata.packages_distributions().items()
     return {module for module, owners in modules if not {canonicalize_name(owner) for owner in owners} & there}
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
-    """The notebook, run where only what `make lab` installs can be imported."""
+    """Run the notebook where only what `make lab` installs can be imported, and return it."""
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(WITHOUT.format(hidden=sorted(hidden_from("notebooks")))))
     client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}})
     return client.execute()
 
 
-def test_what_make_lab_does_not_install_is_hidden():
+def test_packages_that_make_lab_does_not_install_are_hidden():
     hidden = hidden_from("notebooks")
     assert {"pytest", "flax", "playwright"} <= hidden
     assert not {"jax", "jaxlib", "numpy", "jupyterlab", "jax_debug_widgets", "matplotlib"} & hidden

@@ -1,4 +1,4 @@
-"""The build of the panel: when it is due, and what it says when it cannot be done."""
+"""Test the build of the panel: when it is needed, and its errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def product(hatch_build):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A panel and its source, equally old, as in an unpacked sdist."""
+    """Return a panel and its source, equally old, as in an unpacked sdist."""
     for name in ("js/src/panel.ts", "js/package-lock.json", "built/panel.js"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def test_the_sources_named_are_there(hatch_build):
         assert missing == []
 
 
-def test_without_npm_it_says_what_to_install(hatch_build, checkout, product, monkeypatch):
+def test_a_build_without_npm_says_what_to_install(hatch_build, checkout, product, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match=r"no npm on the PATH. Install Node"):
         hatch_build.build(checkout, product)

@@ -1,4 +1,4 @@
-"""What is built for PyPI holds the panel, works where it is installed, and brings along nothing unneeded."""
+"""Test that the packages for PyPI contain the panel, work where they are installed, and contain nothing unneeded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABEXTENSION_LIMIT_BYTES = 120_000
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
-    """Run a command; its output is in the failure's message."""
+    """Run a command; if it fails, the failure's message has its output."""
     finished = subprocess.run(
         command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
@@ -41,7 +41,7 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
 
 
 def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
-    """What should not be as it is in a wheel with files of these sizes."""
+    """Return what is wrong in a wheel with files of these sizes."""
     problems = []
     limits = {PANEL: PANEL_LIMIT_BYTES, **dict.fromkeys((VIEWS, PROGRAM, LINES, RUNS), VIEWS_LIMIT_BYTES)}
     for part, limit in limits.items():
@@ -61,7 +61,7 @@ def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
 
 
 def wrong_with_extension(sizes: Mapping[str, int]) -> list[str]:
-    """The same for JupyterLab's extension; names as below the environment's prefix."""
+    """Return what is wrong in JupyterLab's extension; names are relative to the prefix of the environment."""
     needed = [
         f"{LABEXTENSION}/{name}" for name in ("package.json", "install.json", "schemas/jax-debug-widgets/plugin.json")
     ]
@@ -78,7 +78,7 @@ def wrong_with_extension(sizes: Mapping[str, int]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist from the checkout, and the wheel from the sdist: what an installer does with it."""
+    """Build the sdist from the checkout, and the wheel from the sdist, as an installer does."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), cwd=ROOT)
     return folder
@@ -120,7 +120,7 @@ def test_the_wheel_works_where_it_is_installed(wheel, tmp_path):
 
 
 def test_jupyterlab_finds_the_extension_of_an_installed_wheel(wheel, tmp_path):
-    """`pip install --prefix` puts shared data where an environment has it; JupyterLab is asked what it sees there."""
+    """`pip install --prefix` installs shared data as an environment has it; JupyterLab lists what it finds there."""
     prefix = tmp_path / "prefix"
     # Without --ignore-installed pip takes the package out of the environment that runs these tests.
     run(

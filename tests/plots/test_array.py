@@ -1,4 +1,4 @@
-"""`run.show`: one array as a matplotlib picture."""
+"""Test `run.show`: one array as a matplotlib picture."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_values_of_both_signs_are_coloured_around_zero(run):
     assert draw_array("p", np.array([[1.0, 3.0]])).images[0].get_clim() == (1, 3)
 
 
-def test_what_is_not_finite_is_masked():
+def test_elements_that_are_not_finite_are_masked():
     shown = draw_array("x", np.array([[1.0, np.nan], [np.inf, 2.0]])).images[0]
     assert np.array_equal(np.ma.getmaskarray(shown.get_array()), [[False, True], [True, False]])
     assert shown.get_clim() == (1, 2)
 
 
-def test_without_a_finite_number_there_is_no_colour_bar():
+def test_an_array_without_finite_numbers_has_no_colour_bar():
     ax = draw_array("p", np.full((2, 3), np.nan))
     assert len(ax.figure.axes) == 1
 
@@ -94,14 +94,14 @@ def test_colours_are_a_picture(value):
 
 
 @pytest.mark.parametrize("value", NO_PICTURES.values(), ids=NO_PICTURES)
-def test_other_numbers_are_none_though_their_last_axis_has_three(value):
+def test_an_array_with_three_channels_is_no_picture_if_its_numbers_are_no_colours(value):
     rows = draw_array("i", value).images[0].get_array()
     assert rows.shape == (math.prod(value.shape[:-1]), value.shape[-1])
     assert "channels" not in picture(value, {"image": True})[0]
 
 
 @pytest.mark.parametrize("value", [np.float32(1), np.zeros((0, 3))], ids=["scalar", "empty"])
-def test_what_cannot_be_drawn_says_so(value):
+def test_scalars_and_empty_arrays_are_refused(value):
     with pytest.raises(ValueError, match="nothing to draw"):
         draw_array("s", np.asarray(value))
 
@@ -141,7 +141,7 @@ def test_treescope_shows_arrays_of_any_rank(shape, dtype):
     assert "treescope" in html
 
 
-def test_without_treescope_it_is_said_what_to_install(run, monkeypatch):
+def test_tree_without_treescope_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "treescope", None)
     with pytest.raises(ImportError, match=r'pip install "jax-debug-widgets\[treescope\]"'):
         run.tree("h")

@@ -1,4 +1,4 @@
-"""Histograms over the steps of a real program, as a ridge and as a heat map."""
+"""Test histograms over the steps of a real program, as a ridge plot and as a heat map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_window():
 
 @pytest.fixture(scope="module")
 def run():
-    """A random walk of 500 particles, whose spread grows; one of them is lost at the end."""
+    """Return a run of a random walk of 500 particles, whose spread grows; one of them becomes NaN at the end."""
 
     @jax.jit
     def walk(key):
@@ -83,7 +83,7 @@ def test_lanes_that_only_vmap_ran_have_no_hills():
     assert [label.get_text() for label in hills.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_what_cannot_be_drawn_is_told(run):
+def test_a_plot_without_a_name_or_of_an_unknown_kind_is_refused(run):
     with pytest.raises(ValueError, match="shows one value: say which"):
         run.plot(kind="ridge")
     with pytest.raises(ValueError, match="kind must be 'line', 'ridge', 'heat' or 'lanes', got 'pie'"):

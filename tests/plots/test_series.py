@@ -1,4 +1,4 @@
-"""Series as lines, bands and marks; the figures are drawn to the last pixel."""
+"""Test series as lines, bands and marks, by the elements of the figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = np.arange(5)
 
 
 def series(name, x, values, strands=None):
-    """Of one lane, or of those of `strands`."""
+    """Return a series with one lane, or with the lanes of `strands`."""
     strands = np.zeros(len(x), int) if strands is None else strands
     return Series(name, np.asarray(x, float), values, strands, [f"lane {n}" for n in range(strands.max(initial=0) + 1)])
 
@@ -60,7 +60,7 @@ def test_several_series_have_a_legend(ax):
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_marked_where_it_happened(ax, wrong):
+def test_nan_and_infinity_are_marked_at_their_steps(ax, wrong):
     values = np.array([1.0, 2.0, wrong, 4.0, wrong])
     draw_series([series("loss", STEPS, values)], ax=ax)
     line, marks = drawn(ax).lines
@@ -148,12 +148,12 @@ def test_a_logarithmic_axis_takes_zero_and_negative_values(ax):
 
 
 @pytest.mark.parametrize("values", [np.zeros(0), np.zeros((0, 3)), np.zeros((5, 0))], ids=lambda v: str(v.shape))
-def test_no_values_are_an_empty_line(ax, values):
+def test_a_series_without_values_is_an_empty_line(ax, values):
     draw_series([series("x", np.arange(len(values)), values)], ax=ax)
     assert not any(np.isfinite(line.get_ydata()).any() for line in drawn(ax).lines)
 
 
-def test_without_axes_a_figure_is_made():
+def test_draw_series_makes_a_figure_if_it_is_given_no_axes():
     assert isinstance(drawn(draw_series([series("x", STEPS, STEPS * 1.0)])), Axes)
 
 
@@ -295,7 +295,7 @@ def test_complex_values_are_drawn_by_their_magnitude(ax):
     assert ax.get_ylabel() == "|z|"
 
 
-def test_a_name_is_shown_letter_by_letter(ax):
+def test_dollar_signs_in_a_name_are_not_read_as_mathtext(ax):
     draw_series([series("a['$x'] + b['$']", STEPS, STEPS * 1.0)], ax=ax)
     assert drawn(ax).get_ylabel() == r"a['\$x'] + b['\$']"
 

@@ -1,4 +1,4 @@
-"""Processes that JAX has not joined (engines of an ipyparallel client, workers of Ray) record one run."""
+"""Test that processes which JAX has not joined (engines of ipyparallel, workers of Ray) record one run."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def step(x):
 
 
 class Here:
-    """An engine that is this process."""
+    """An engine in this process."""
 
     def apply_sync(self, function: Callable[..., object], *arguments: object) -> object:
-        """Call it here."""
+        """Call the function in this process."""
         return function(*arguments)
 
 
 class Client(dict[int, Here]):
-    """A client, as far as it is used."""
+    """A client of ipyparallel, with the methods that are used."""
 
     @property
     def ids(self) -> list[int]:
-        """The numbers of its engines."""
+        """Return the numbers of the engines."""
         return [*self]
 
 
 @pytest.mark.behaviour("W6")
 def test_engines_record_one_run_that_is_followed(tmp_path, monkeypatch):
     for variable in ("JDW_RECORD", "JDW_PROCESS", "JDW_PROCESSES"):
-        monkeypatch.setenv(variable, "")  # Restored at the end.
+        monkeypatch.setenv(variable, "")  # `monkeypatch` restores it at the end.
     engines = jdw.follow(Client({4: Here(), 7: Here()}), tmp_path)
     with pytest.raises(LookupError, match="have captured nothing yet"):
         engines.run  # noqa: B018
@@ -90,7 +90,7 @@ def test_engines_of_ipyparallel_are_followed_in_one_panel(tmp_path):
 
 
 def test_the_workers_of_ray_record_one_run(tmp_path):
-    """Ray is large, and CI has none: `pip install "ray[train]"`."""
+    """Ray is large, so CI does not install it: `pip install "ray[train]"`."""
     pytest.importorskip("ray", reason="Ray is not installed")
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
     job = [sys.executable, str(Path(__file__).with_name("ray_job.py")), str(tmp_path)]

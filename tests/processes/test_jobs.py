@@ -1,4 +1,4 @@
-"""Two processes run one program: a capture in one of them changes nothing for the other, and each tells its own part."""
+"""Test two processes with one program: a capture in one does not affect the other, and each records its own part."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _TIMEOUT_S = 240
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where `job.py` records."""
+    """Return the folder into which `job.py` records."""
     return tmp_path_factory.mktemp("job") / "run.jdw"
 
 
 @pytest.fixture(scope="module")
 def told(folder):
-    """What the two processes of `job.py` saw."""
+    """Return what the two processes of `job.py` saw."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -160,7 +160,7 @@ _COLLECTIVE = re.compile(r"= (\S+) ((?:all|reduce|collective)-[\w-]+)\(")
 
 
 def collectives(name):
-    """The collectives of the program of a function, in order."""
+    """Return the collectives in the program of a function, in order."""
     texts = [one.hlo_modules()[0].to_string() for one in jax.devices()[0].client.live_executables()]
     (text,) = (text for text in texts if text.startswith(f"HloModule jit_{name},"))
     return _COLLECTIVE.findall(text)

@@ -1,4 +1,4 @@
-"""A process of a job is killed: what both have written is there, and the run says which one is gone."""
+"""Test a job of which one process is killed: the events of both are kept, and the run names the killed process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ with jdw.capture(record=sys.argv[3]):
 
 @pytest.fixture
 def job(tmp_path):
-    """Two processes, which make a call for each line they are given."""
+    """Start two processes that make a call for each line they are given."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -62,7 +62,7 @@ def call(process):
 
 
 def calls_of(folder, process):
-    """The numbers of the calls that a process has written, and how many events."""
+    """Return the numbers of the calls that a process has written, and the number of its events."""
     try:
         found = RunReader(folder, Budget(), process).read()
     except RunFileError:
@@ -72,7 +72,7 @@ def calls_of(folder, process):
 
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_of_a_job_one_process_is_killed_and_the_other_hangs(job, tmp_path):
+def test_a_run_of_a_job_says_which_process_was_killed(job, tmp_path):
     folder = tmp_path / "run.jdw"
     for _ in range(2):
         for process in job:

@@ -1,4 +1,4 @@
-"""What the browser is sent of one array: a slice, its statistics, its histogram."""
+"""Test what the browser receives of one array: a slice, its statistics, its histogram."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_scalar_is_one_pixel_and_large_values_are_thinned(run):
     assert max(data.shape) <= MAX_SIDE
 
 
-def test_what_has_no_sign_and_small_floats_are_numbers_too(run):
+def test_unsigned_integers_and_small_floats_are_sent_as_numbers(run):
     assert asked(run, value=3)[1].tolist() == [[5.0]]
     assert asked(run, value=4)[0]["dtype"] == "bfloat16"
 
@@ -89,7 +89,7 @@ def test_large_numbers_are_shown_as_they_are(large):
 
 
 @pytest.mark.parametrize("request_", [{"value": 9}, {"value": 1, "index": [2]}, {"value": 0, "event": 1}])
-def test_what_is_not_there_is_refused(run, request_):
+def test_a_value_or_index_that_does_not_exist_is_refused(run, request_):
     with pytest.raises(IndexError):
         asked(run, **request_)
 

@@ -1,4 +1,4 @@
-"""The effects barrier: waiting for what was dispatched, giving up, and where late events land."""
+"""Test the effects barrier: waiting for dispatched calls, its timeout, and the run that late events belong to."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_next_capture_waits_for_the_last_ones_effects(ours, slow):
 
 
 @pytest.mark.behaviour("P9")
-def test_no_barrier_does_not_wait(ours, slow):
+def test_the_option_no_barrier_does_not_wait_for_effects(ours, slow):
     ours.ip.push({"slow": slow})
     outcome = ours.run("%%jaxdebug --no-barrier\nslow.run(slow.x);")
     assert outcome.error == "None"
@@ -145,7 +145,7 @@ def test_an_interrupt_ends_the_wait_and_nothing_else(ours, slow):
 
 
 def test_an_interrupt_just_before_the_wait_ends_it_as_well(ours, slow, monkeypatch):
-    """The run already says that it waits."""
+    """The state of the run is already that of waiting."""
     returned = Run.returned
 
     def interrupted(run, error):
@@ -189,7 +189,7 @@ def test_a_run_without_effects_has_nothing_to_wait_for(ours):
     assert run_now().status().barrier.state == "off"
 
 
-def test_a_failed_effect_is_told_and_the_next_run_works(ours):
+def test_a_failed_effect_fails_its_call_and_not_the_next_run(ours):
     ours.run("def bad(x):\n    raise ValueError('broken')\nh = jax.jit(lambda x: (jax.debug.callback(bad, x), x)[1])")
     logging.disable(logging.CRITICAL)
     try:
@@ -205,7 +205,7 @@ def test_a_failed_effect_is_told_and_the_next_run_works(ours):
 
 
 def test_the_pump_is_over_when_the_run_is(slow):
-    before = set(threading.enumerate())  # Pumps of earlier runs, that will see that they are over, among them.
+    before = set(threading.enumerate())  # These include pumps of earlier runs that will end soon.
     with jdw.capture(timeout=0.05) as run:
         slow.run(slow.x)
         assert slow.fired.wait(PATIENCE)
@@ -230,7 +230,7 @@ def test_a_failure_on_many_devices_does_not_fail_the_runs_after_it(caplog):
         jax.jit(lambda x: jax.debug.print("{}", x))(1.0)
     assert [(call.state, call.error) for call in run.calls] == [("drained", "")]
     assert run.status().state == "done"
-    # Leave nothing failed behind for JAX's own barrier: a good program on the same devices takes its place.
+    # A successful program on the same devices replaces the failed effect, which JAX's barrier would raise.
     jax.block_until_ready(cpu_pmap(lambda x: (jax.debug.print("{}", x), x)[1], 4)(jnp.arange(4.0)))
     jax.effects_barrier()
 

@@ -1,4 +1,4 @@
-"""Calls of one program of which XLA does not say which one fires come one after the other."""
+"""Test that calls of one program run one after the other if XLA does not tell which of them fires."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_thread_waits_until_all_calls_of_another_are_over(pool):
     assert order == ["one is over", "other"]
 
 
-def test_who_has_waited_longest_is_next_also_before_the_one_whose_turn_it_is(pool):
+def test_the_call_that_has_waited_longest_is_next(pool):
     own, order, may_go_on = CallSerializer(), [], threading.Event()
 
     def call(name):
@@ -130,7 +130,7 @@ def test_the_steps_of_loops_of_any_length_on_several_devices_are_their_calls_own
 
 
 @pytest.mark.parametrize("echo", [False, True])
-def test_so_they_are_on_one_device_while_another_program_is_at_work(echo, capsys):
+def test_steps_belong_to_their_calls_while_another_program_runs_on_the_device(echo, capsys):
     def saying(x):
         def step(state):
             jax.debug.print("{} {}", x[0], state[0])

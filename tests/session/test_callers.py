@@ -1,4 +1,4 @@
-"""A line that is called from several places has a site, a series and a name for each."""
+"""Test that a line which is called from several places has a site, a series and a name for each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_caller_that_differs_is_named_even_if_it_is_further_out():
         assert value == run.events[seen].values[0]
 
 
-def test_who_calls_the_jitted_function_is_no_matter():
+def test_callers_of_the_jitted_function_make_no_further_sites():
     step = jax.jit(lambda x: layer(x, 6.0))
     with jdw.capture() as run:
         step(jnp.ones(()))
@@ -93,7 +93,7 @@ def test_a_loop_and_recursion_are_one_caller():
     assert len(firings) <= 4, "however deep"
 
 
-def test_a_phase_is_no_caller():
+def test_forward_and_recomputed_events_have_one_series():
     with jdw.capture() as run:
         jax.jit(jax.grad(jax.checkpoint(lambda x: layer(x, 9.0))))(1.0)
     assert {site.phase for site in run.sites} == {"forward", "recompute"}

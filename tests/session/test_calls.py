@@ -1,4 +1,4 @@
-"""The table of calls: which programs a cell ran, and the life each went through."""
+"""Test the table of calls: the programs that a cell ran, and their stages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls_of(shell, cell, *, error="None"):
 
 
 def fresh(printing=True):
-    """A jitted function that nothing has compiled yet."""
+    """Return a jitted function that is not compiled yet."""
 
     def f(x):
         if printing:
@@ -86,14 +86,14 @@ def test_a_first_call_was_traced_lowered_and_compiled(ours):
 
 
 def test_a_call_whose_outputs_are_there_is_over_at_once(ours, monkeypatch):
-    """The summary of a cell must not depend on how soon another thread is told."""
+    """The summary of a cell must not depend on when another thread notices the end."""
     monkeypatch.setattr(Waiter, "when_ready", lambda *_: pytest.fail("another thread is to wait for it"))
     ours.ip.push({"h": fresh(printing=False)})
     (call,) = calls_of(ours, "h(1.)")
     assert call.state == "drained" and call.ready_ns == call.dispatched_ns
 
 
-def test_what_watching_does_to_a_program_is_part_of_lowering_it(monkeypatch):
+def test_the_time_for_instrumenting_a_program_counts_as_lowering(monkeypatch):
     clock = itertools.count(step=100.0)
     monkeypatch.setattr(watching, "time", types.SimpleNamespace(perf_counter=lambda: next(clock)))
     with jdw.capture(watch=True) as run:
@@ -136,7 +136,7 @@ def test_jitted_methods_and_partials_are_calls_of_the_cell(ours):
         (lambda: StopIteration(), "StopIteration"),  # noqa: PLW0108 - each call raises its own.
     ],
 )
-def test_what_a_callback_raised_is_told_by_its_first_line(ours, capfd, error, line):
+def test_the_error_of_a_callback_is_shown_by_its_first_line(ours, capfd, error, line):
     def refuse(_):
         raise error()
 
@@ -164,7 +164,7 @@ def test_a_call_without_effects_is_listed_and_drains(ours):
     until(lambda: run.calls[0].drained_ns is not None)
 
 
-def test_ordered_effects_are_told(ours):
+def test_a_call_with_an_ordered_print_is_marked_as_ordered(ours):
     ours.ip.push({"h": jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))})
     (call,) = calls_of(ours, "h(1.)")
     assert call.ordered and call.effects and call.events == 1
@@ -264,7 +264,7 @@ def test_an_interrupt_between_the_programs_is_no_failure():
     assert [call.state for call in run.calls] == ["drained"]
 
 
-def test_a_failure_after_the_program_was_stopped_is_one():
+def test_a_run_that_raises_after_a_stop_has_failed():
     with contextlib.suppress(ValueError), jdw.capture() as run:
         current_session().debugger.halt("stopped")
         with contextlib.suppress(jdw.Stopped):
@@ -288,13 +288,13 @@ def test_a_call_that_raises_and_is_caught_has_failed_and_the_rest_has_not(ours):
     assert current_session().current.status().barrier.state == "drained", "what failed had not been dispatched"
 
 
-def test_a_raise_between_begin_and_call_is_no_call(ours):
+def test_a_call_whose_arguments_raise_is_not_listed(ours):
     calls = calls_of(ours, "try:\n    f(1 / 0)\nexcept ZeroDivisionError:\n    f(1.)")
     assert [(call.name, call.state) for call in calls] == [("f(1.0)", "drained")]
 
 
 @pytest.mark.parametrize("code", ["f(f(1.))", "g(f(1.))", "f(x=f(1.))", "[f(1.), f(2.)][-1]", "f(1.) if f(0.) else 2"])
-def test_wrapping_gives_the_same_values(ours, code):
+def test_rewritten_calls_of_a_cell_give_the_same_values(ours, code):
     plain = ours.run(code).value
     assert ours.run("%%jaxdebug\n" + code).value == plain
 
@@ -346,7 +346,7 @@ def log():
 
 @pytest.mark.parametrize(("halted", "state"), [("interrupted", "interrupted"), (None, "failed")])
 def test_an_interrupt_that_xla_tells_of_is_one_where_the_user_has_interrupted(halted, state):
-    """On a GPU the program has been dispatched long since when a callback of it is interrupted."""
+    """On a GPU the dispatch is over long before a callback of the program is interrupted."""
     log = CallLog(0, Waiter(), Backlog(), Policy(halted=halted))
     told = jax.errors.JaxRuntimeError("INTERNAL: Traceback (most recent call last):\n  File ...\nKeyboardInterrupt")
     log.executing("jit(f)", False, ())(Execution(finished=True, error=told))
@@ -362,7 +362,7 @@ def test_a_dispatch_waits_for_nobody_who_looks_at_the_calls(log):
     assert [(call.name, call.state) for call in log.calls()[0]] == [("f", "drained")]
 
 
-def test_who_waits_is_told_when_the_last_program_has_ended(log):
+def test_a_thread_that_waits_for_calls_wakes_after_the_last_one(log):
     executed = log.executing("jit(f)", False, ())
     waiting = threading.Thread(target=log.wait_until_drained, args=(None,), daemon=True)
     waiting.start()
@@ -372,12 +372,12 @@ def test_who_waits_is_told_when_the_last_program_has_ended(log):
     assert not waiting.is_alive()
 
 
-def test_nothing_is_kept_of_the_outputs():
+def test_outputs_of_calls_are_not_kept_alive():
     h = fresh()
     with jdw.capture() as run:
         y = h(jnp.ones(3))
     assert run.barrier(10)
-    # The waiter lets go of the arrays right before it tells; what it holds last is a later wait's.
+    # The waiter frees the arrays right before it reports; the last arrays it holds are those of a later wait.
     with jdw.capture():
         h(jnp.ones(3))
     alive = weakref.ref(y)
@@ -421,7 +421,7 @@ def test_a_nan_that_jax_refuses_is_told_as_what_it_raises_and_no_effect_has_fail
     assert run.status().barrier.state == "drained"
 
 
-def test_what_a_program_without_results_says_in_a_branch_is_of_its_own_call():
+def test_events_in_a_branch_of_a_program_without_results_belong_to_their_call():
     @jax.jit
     def every_third(x):
         jax.lax.cond(x % 3 == 0, lambda: jax.debug.callback(lambda _: None, x), lambda: None)
@@ -473,7 +473,7 @@ def test_a_program_that_its_own_host_function_calls_has_its_own_events():
 
 
 def test_a_collection_in_the_middle_of_a_call_knows_the_call(monkeypatch):
-    """As when another thread collects: the pump, or what records the run."""
+    """Another thread may collect events: the pump, or the thread that records the run."""
     add = Backlog.add
 
     def add_and_collect(self, handed):
@@ -504,4 +504,4 @@ def test_programs_that_are_of_no_call_are_counted_with_their_seconds():
         jax.effects_barrier()
     assert programs >= 3 and seconds > 0
     assert "cumsum" in run.compilations and "total" not in run.compilations
-    assert run.status().apart[0] <= programs + 1  # The function that was called is none of them.
+    assert run.status().apart[0] <= programs + 1  # The called function is not among them.

@@ -1,4 +1,4 @@
-"""Runs as rows of a table, called something, and laid over each other."""
+"""Test the comparison of runs: rows of a table, names and configurations, charts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_row_says_what_a_run_is_called_how_it_was_asked_for_and_how_far_it_cam
     assert json.loads(json.dumps(row, allow_nan=False)) == row
 
 
-def test_under_vmap_an_array_tells_the_steps():
+def test_the_row_of_a_run_under_vmap_counts_the_steps_of_an_array():
     @jax.vmap
     def shrunk(w):
         def body(w, _):
@@ -103,7 +103,7 @@ def twice(x):
     return y * 2
 
 
-def test_what_is_not_finite_and_what_was_let_go_of_is_said_in_the_row():
+def test_the_row_of_a_run_tells_values_that_are_not_finite_and_events_that_were_dropped():
     run = trained(1e30, steps=4)
     assert row_of(run)["last"] in ("Infinity", "NaN") and row_of(run)["findings"] == len(run.findings)
     run.release(1 << 30, arrays=False)
@@ -111,7 +111,7 @@ def test_what_is_not_finite_and_what_was_let_go_of_is_said_in_the_row():
 
 
 @pytest.mark.parametrize("wrong", [{"name": 3}, {"config": [("lr", 1)]}])
-def test_a_name_is_a_string_and_a_config_a_dict(wrong):
+def test_a_name_that_is_no_string_and_a_config_that_is_no_dict_are_refused(wrong):
     with pytest.raises(TypeError, match="must be a"), jdw.capture(**wrong):
         pass
 
@@ -167,7 +167,7 @@ def test_two_runs_part_at_the_step_and_the_line_where_a_value_differs_first():
     assert compared([runs[0], runs[0]])["parted"] is None
 
 
-def test_of_values_that_part_at_one_step_the_one_that_is_computed_first_is_named():
+def test_the_first_difference_at_a_step_is_that_of_the_value_computed_first():
     @jax.jit
     def step(w, lr):
         def loss_fn(w):
@@ -190,7 +190,7 @@ def test_of_values_that_part_at_one_step_the_one_that_is_computed_first_is_named
     assert first is not None and (first.name, first.first) == ("h.mean", 1.0)
 
 
-def test_in_python_all_values_are_compared_however_long_it_takes(monkeypatch):
+def test_run_differences_compares_all_values_without_a_time_limit(monkeypatch):
     monkeypatch.setattr("jax_debug_widgets.session.panel.compared._SECONDS", 0.0)
     runs = []
     for add in (0.0, 1.0):
@@ -205,7 +205,7 @@ def test_in_python_all_values_are_compared_however_long_it_takes(monkeypatch):
     assert compared(runs)["unread"] > 0
 
 
-def test_where_one_is_nan_and_the_other_is_not_is_the_worst_difference():
+def test_nan_in_one_run_alone_is_the_worst_difference():
     told = compared([trained(0.1), trained(1e30)])
     assert told["values"][0]["worst"] == "Infinity" and told["parted"]["first"] == 1.0
     assert {"NaN", "Infinity"} & set(told["charts"][0]["lines"][1]["y"])

@@ -1,4 +1,4 @@
-"""What a print costs its program: `jdw.cost(f, x)` and `%jaxdebug cost f(x)`."""
+"""Test the cost of a print in its program: `jdw.cost(f, x)` and `%jaxdebug cost f(x)`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_partitioned_print_fires_on_each_device_with_its_part():
 
 
 def train(weights, images, labels):
-    """Softmax regression on scikit-learn's digits; says three things, one of them large."""
+    """Run softmax regression on scikit-learn's digits with three prints, one of them of a large array."""
 
     def loss_of(w):
         logits = images @ w
@@ -157,7 +157,7 @@ def test_every_firing_is_counted_and_the_program_without_them_computes_the_same(
     given, wanted = bare.run(), transform.wrap(jnp.sin)()
     if PLATFORM == "cpu":
         assert same_bits(given, wanted)
-    else:  # Un-jitted, and fused into one kernel, a sine is not the same to the bit there.
+    else:  # There an unjitted sine differs in a bit from one that is fused into a kernel.
         jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), given, wanted)
     report = jdw.cost(transform.wrap(body), timeout=1e-9)
     assert {site.per == "a call" for site in report} <= {transform.name not in RUN_TIME_TELLS}
@@ -166,7 +166,7 @@ def test_every_firing_is_counted_and_the_program_without_them_computes_the_same(
 
 
 @pytest.mark.behaviour("P10")
-def test_what_the_cache_takes_is_what_jax_writes(tmp_path):
+def test_a_report_says_correctly_whether_jax_caches_the_program(tmp_path):
     def f(x):
         jax.debug.print("x {}", x)
         return jnp.cos(x) @ x
@@ -203,12 +203,12 @@ def several(x):
 
 @pytest.fixture(scope="module")
 def cost_of_several():
-    """It compiles the program once without each of its calls."""
+    """Return the cost of a program with several calls, which is compiled once without each of them."""
     return jdw.cost(several, jnp.ones(32))
 
 
 @pytest.mark.behaviour("P10")
-def test_each_kind_has_its_row(cost_of_several):
+def test_each_kind_of_call_has_its_row_in_the_cost_report(cost_of_several):
     report = cost_of_several
     rows = [(site.function, site.kind, site.firings, site.per, site.removable) for site in report]
     assert rows == [
@@ -234,7 +234,7 @@ def test_each_kind_has_its_row(cost_of_several):
 
 
 @pytest.mark.behaviour("P10")
-def test_with_run_both_programs_are_measured_and_the_arguments_stay(capfd):
+def test_cost_with_run_measures_both_programs_and_leaves_the_arguments(capfd):
     called = []
 
     def f(x):
@@ -261,7 +261,7 @@ def test_after_the_timeout_single_calls_are_not_compiled_and_it_says_so():
 
 
 @pytest.mark.behaviour("P10")
-def test_it_is_a_table_in_text_html_and_pandas(cost_of_several):
+def test_the_cost_report_is_a_table_in_text_html_and_pandas(cost_of_several):
     report = cost_of_several
     text = repr(report)
     assert text.splitlines()[0].startswith(f"several: {len(report)} calls to the host; ")
@@ -313,7 +313,7 @@ def test_the_magic_gives_the_report_and_refuses_what_is_no_call():
         cost_of(current_session(), "--rum f(x)", names)
 
 
-def test_where_jax_has_changed_it_says_what_is_off(monkeypatch):
+def test_cost_is_refused_with_a_reason_if_jax_lacks_a_name(monkeypatch):
     monkeypatch.setattr(features, "missing", lambda: {features.COST: "jax 9 has no _params, so it is off."})
     with pytest.raises(NotImplementedError, match="jax 9 has no _params"):
         jdw.cost(jnp.sin, 1.0)

@@ -1,4 +1,4 @@
-"""What a run tells of its own accord: sites that fired less often than their program says, or show a tracer."""
+"""Test a run's own findings: sites that fired less often than their program says, or that show a tracer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_unordered_print_in_a_condition_of_known_length_is_told_as_lost():
 
 
 @pytest.mark.behaviour("P11")
-def test_the_same_inside_another_loop_is_told_too():
+def test_a_lost_print_of_a_condition_inside_another_loop_is_found():
     def program(x):
         def condition(carry):
             jax.debug.print("at {i}", i=carry[0])
@@ -104,7 +104,7 @@ def test_the_same_inside_another_loop_is_told_too():
 
 @pytest.mark.parametrize("tell", [partial(jax.debug.print, "{}"), partial(jax.debug.callback, np.asarray)])
 @pytest.mark.parametrize("steady", [False, True])
-def test_of_a_condition_that_is_sampled_on_the_host_nothing_is_said_to_be_lost(tell, steady):
+def test_a_print_in_a_sampled_while_condition_has_no_finding_of_loss(tell, steady):
     def program(x):
         def condition(c):
             tell(x if steady else c)
@@ -119,7 +119,7 @@ def test_of_a_condition_that_is_sampled_on_the_host_nothing_is_said_to_be_lost(t
     assert run.findings == []
 
 
-def test_what_fires_as_often_as_the_program_says_is_not_told():
+def test_sites_that_fire_as_often_as_the_program_says_have_no_finding():
     def body(carry, x):
         jax.debug.print("c {c}", c=carry)
         lax.cond(x > 1, lambda: jax.debug.print("x {x}", x=x), lambda: None)
@@ -134,7 +134,7 @@ def test_what_fires_as_often_as_the_program_says_is_not_told():
 
 
 @pytest.mark.behaviour("P11")
-def test_what_a_linear_solve_keeps_for_its_derivatives_is_not_missed():
+def test_prints_in_the_derivative_parts_of_a_linear_solve_are_not_missed():
     def times(v):
         jax.debug.print("A {}", v.sum())
         return jax.pure_callback(lambda v: 2 * v, v, v)
@@ -164,7 +164,7 @@ def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
     assert "expected 6, saw 2" in finding.message
 
 
-def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
+def test_an_event_assigned_to_an_older_call_in_flight_is_not_missed():
     place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
     site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
     tap = Tap(
@@ -181,7 +181,7 @@ def test_what_was_given_to_the_oldest_of_the_calls_in_flight_is_not_missed():
 
 
 @pytest.mark.parametrize("in_loop", [False, True])
-def test_of_calls_that_are_no_longer_listed_nothing_is_said_to_be_missing(in_loop, monkeypatch):
+def test_calls_that_are_no_longer_listed_have_no_finding_of_loss(in_loop, monkeypatch):
     monkeypatch.setattr("jax_debug_widgets.session.run.call_book.MAX_CALLS", 3)
 
     def step(x):
@@ -209,7 +209,7 @@ def test_a_program_compiled_before_the_capture_is_told():
     assert "was compiled before the capture" in note
 
 
-def test_what_was_called_before_and_says_nothing_needs_no_note():
+def test_a_program_called_before_the_capture_without_prints_has_no_note():
     program = jax.jit(lambda x: (checkify.debug_check(x > 0, "is positive"), x * 2)[1])
     program(1.0)
     with jdw.capture() as run:
@@ -239,7 +239,7 @@ def test_a_loop_of_another_length_is_expected_to_fire_as_often_as_that():
 
 @pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.checkpoint, jax.jit], ids=["plain", "checkpoint", "jit"])
-def test_what_jax_moves_out_of_a_loop_that_it_differentiates_is_told(wrap):
+def test_prints_that_jax_moves_out_of_a_differentiated_loop_are_reported(wrap):
     def loss(x, w):
         def body(x, _):
             jax.debug.print("w {w}", w=w)

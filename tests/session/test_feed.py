@@ -1,4 +1,4 @@
-"""What the browser is told: after any loss it can be brought to the state that the run has."""
+"""Test what the browser receives: after any loss it can reach the state of the run again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(run, **request: object):
 
 
 def assert_same(browser: Browser, run):
-    """The browser has everything of the run that is kept."""
+    """Assert that the browser has all kept events of the run."""
     kept = list(run.events)
     assert browser.next == run.dropped + len(kept)
     sizes = {event.seq: event.tap.lanes for event in kept}
@@ -84,7 +84,7 @@ def test_a_browser_that_loses_batches_and_asks_again_ends_with_the_state_of_the_
     assert_same(browser, run)
 
 
-def test_news_are_told_once():
+def test_news_are_sent_once():
     with jdw.capture() as run:
         step(1.0)
     messages = current_session().panels.feed_of(run).news()
@@ -92,7 +92,7 @@ def test_news_are_told_once():
     assert current_session().panels.feed_of(run).news() == []
 
 
-def test_a_change_without_events_is_told():
+def test_a_change_of_state_without_events_is_sent():
     with jdw.capture() as run:
         assert len(current_session().panels.feed_of(run).news()) == 1
         assert current_session().panels.feed_of(run).news() == []

@@ -1,4 +1,4 @@
-"""The findings of a run as text and as a frame."""
+"""Test the findings of a run as text and as a frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax_debug_widgets as jdw
 
 
 def read(x, i):
-    return x[i]  # of a small array
+    return x[i]  # an element of a small array
 
 
 def test_a_finding_is_shown_with_its_source_why_and_what_to_write():
@@ -20,7 +20,7 @@ def test_a_finding_is_shown_with_its_source_why_and_what_to_write():
     assert repr(run.findings).splitlines() == [
         f"oob: test_findings.py:{line}: index 7 is outside axis 0 (size 3)",
         "   |",
-        f"{line} |     return x[i]  # of a small array",
+        f"{line} |     return x[i]  # an element of a small array",
         "   |            ^^^^",
         "   = why: JAX raises no IndexError in a compiled program: the nearest element was read.",
         (

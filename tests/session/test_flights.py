@@ -1,4 +1,4 @@
-"""How long a call ran is told as it was measured, or not at all."""
+"""Test that the running time of a call is a measured one, or missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ MS = 1_000_000
 
 
 def run_of(*calls: tuple[int, int, str], functions: str = "") -> list[tuple[float, int] | None]:
-    """Milliseconds of calls that were dispatched and over at these, as they are told once all are over; and of how many."""
+    """Return the running time of each call.
+
+    Args:
+      calls: when each call was dispatched and was over, in milliseconds, and how its end was seen.
+      functions: a letter for the function of each call.
+
+    Returns:
+      For each call its time in milliseconds and the number of calls of which it is the mean; None if it is not known.
+    """
     flights, records = CallSequences(), []
     for number, (dispatched, over, seen) in enumerate(calls):
         record = CallRecord("f", functions[number : number + 1], "library", dispatched * MS, "main", 1)
@@ -33,9 +41,9 @@ def run_of(*calls: tuple[int, int, str], functions: str = "") -> list[tuple[floa
     ("calls", "told"),
     [
         ([(0, 5, "at once"), (6, 11, "at once")], [(5, 1), (5, 1)]),
-        # Dispatched before the others were over, whose ends were noted together.
+        # The first was dispatched before the others were over, whose ends were noted together.
         ([(0, 14, "at once"), (1, 15, "at once"), (2, 15, "late")], [(5, 3)] * 3),
-        # A loop that waits for each step: when C++ had dispatched it is seen late, or its end was.
+        # A loop waits for each step: the dispatch by C++, or the end, is noticed late.
         ([(1, 5, "late"), (6, 11, "late"), (11, 16, "late"), (15, 21, "late")], [(5, 4)] * 4),
         ([(1, 5, "late"), (6, 11, "late"), (11, 16, "late")], [None] * 3),
         ([(1, 5, "late"), (30, 31, "late")], [None] * 2),
@@ -47,7 +55,7 @@ def test_a_call_has_its_own_time_or_the_mean_of_those_it_was_in_flight_with(call
     assert run_of(*calls) == told
 
 
-def test_beside_another_program_nothing_is_told():
+def test_the_time_of_a_call_beside_another_program_is_not_known():
     told = run_of((0, 5, "at once"), (1, 9, "at once"), (2, 14, "at once"), (20, 26, "at once"), functions="ffgf")
     assert told == [(4.5, 2), (4.5, 2), None, (6, 1)]
 

@@ -1,4 +1,4 @@
-"""Events are given to the calls that they are of, also where several are in flight and their ends are noted late."""
+"""Test that events are assigned to their calls, also with several calls in flight whose ends are noted late."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def share_of(tap, times, threads=None):
 
 
 def attributed(in_flight, **times: Any):
-    """Tap, times at which it fires, and idents of the threads in which it does -> for each tap the calls of its firings."""
+    """Return the call of each firing by tap, given the times at which each tap fires and the idents of the threads."""
     shares = [share_of(*each) for each in times.values()]
     batch = FiringBatch.of(shares)
     calls = in_flight.attribute(batch.times_ns, batch)
@@ -48,7 +48,7 @@ def in_flight():
     return InFlight()
 
 
-def test_no_call_is_given_more_than_its_program_has_though_it_seems_to_be_the_oldest(in_flight):
+def test_a_call_gets_at_most_the_events_that_its_program_has(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     for number in range(3):
         in_flight.add(call(number, 10 * number, 500, three, one))
@@ -64,7 +64,7 @@ def test_a_watched_value_that_fires_before_the_call_before_is_over_is_of_its_own
     assert attributed(in_flight, watched=(watched, [30, 31]), strided=(strided, [35, 36])) == [[0, 1], [0, 0]]
 
 
-def test_what_a_call_has_had_before_counts(in_flight):
+def test_earlier_firings_of_a_call_count_towards_its_expected_number(in_flight):
     three = tap_of(0, loops=(3,))
     first = call(0, 0, None, three)
     in_flight.add(first)
@@ -89,7 +89,7 @@ def test_an_event_is_of_a_program_that_has_its_site(in_flight):
     assert in_flight.mixed == {}
 
 
-def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
+def test_simultaneous_loops_of_two_threads_leave_their_events_unassigned(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     in_flight.add(call(0, 0, None, three, one))
     in_flight.add(call(1, 1, None, three, one, ident=2))
@@ -98,13 +98,13 @@ def test_where_two_threads_run_a_loop_counting_tells_no_step(in_flight):
     assert in_flight.mixed == {0: 1, 1: 1}
 
 
-def test_what_calls_fire_that_have_met_another_threads_is_not_told_later_either(in_flight):
+def test_calls_that_overlapped_with_another_threads_stay_ambiguous(in_flight):
     three = tap_of(0, loops=(3,))
     for number, over in ((0, None), (1, None)):
         in_flight.add(call(number, number, over, three, ident=2 - number))
     assert attributed(in_flight, three=(three, [5, 6])) == [[-1, -1]]
     first, second = in_flight._records
-    first.over_ns = 7  # Of thread 2, and noted in time.
+    first.over_ns = 7  # The call of thread 2 ends, and this is noted in time.
     in_flight.add(call(2, 8, None, three, ident=1))
     assert attributed(in_flight, three=(three, range(10, 17))) == [[-1] * 7], "the first two of them are the second's"
     second.over_ns = 20
@@ -125,7 +125,7 @@ def test_a_call_that_is_over_before_that_of_another_thread_begins_has_what_it_fi
     assert in_flight.mixed == {}
 
 
-def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight):
+def test_an_event_belongs_to_the_call_that_its_thread_makes(in_flight):
     three, one = tap_of(0, loops=(3,)), tap_of(1)
     for number in range(2):
         in_flight.add(call(number, number, None, three, one, ident=number + 1))
@@ -135,7 +135,7 @@ def test_what_fires_in_a_thread_is_of_the_call_that_this_thread_makes(in_flight)
     assert in_flight.mixed == {1: 1}
 
 
-def test_what_fires_in_a_thread_is_of_the_call_that_it_was_dispatching(in_flight):
+def test_an_event_belongs_to_the_call_that_its_thread_was_dispatching(in_flight):
     branch, inner = tap_of(0, conditional=True), tap_of(1)
     in_flight.add(call(0, 10, None, branch, dispatched=20))
     in_flight.add(call(1, 30, None, branch, dispatched=40))
@@ -144,7 +144,7 @@ def test_what_fires_in_a_thread_is_of_the_call_that_it_was_dispatching(in_flight
     assert calls == [[0, 1, 0], [2, 2]], "after the dispatches it is of the oldest that is not over"
 
 
-def test_what_is_told_when_a_call_is_over_is_not_of_the_call_that_was_being_dispatched_then(in_flight):
+def test_an_event_after_a_call_does_not_belong_to_the_next_one_dispatched(in_flight):
     branch = tap_of(0, conditional=True)
     program = (branch,)
     for number, dispatched in enumerate((20, None)):
@@ -155,7 +155,7 @@ def test_what_is_told_when_a_call_is_over_is_not_of_the_call_that_was_being_disp
 
 
 def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_later(in_flight):
-    """A pause has the next step compiled with calls of the host: a program of its own, with the same tap."""
+    """A pause compiles the next step with host calls, as another program with the same tap."""
     say = tap_of(0)
     told = call(0, 0, 12, say, dispatched=5)
     told.is_handed = True
@@ -165,8 +165,8 @@ def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_
     assert attributed(in_flight, say=(say, [12, 15], [1, 1])) == [[0, 1]]
 
 
-def test_what_fires_in_a_thread_is_of_the_innermost_call_that_it_was_dispatching(in_flight):
-    """A host function of the first calls the second, and one of that the third."""
+def test_an_event_belongs_to_the_innermost_call_that_its_thread_was_dispatching(in_flight):
+    """A host function of the first call makes the second call, and one of the second makes the third."""
     say = tap_of(0)
     for number, (launched, dispatched) in enumerate([(0, 100), (10, 50), (20, 30), (60, 70)]):
         in_flight.add(call(number, launched, None, say, dispatched=dispatched))
@@ -174,8 +174,8 @@ def test_what_fires_in_a_thread_is_of_the_innermost_call_that_it_was_dispatching
     assert attributed(in_flight, say=(say, times, [1] * 7)) == [[0, 1, 2, 1, 0, 3, 0]]
 
 
-def test_what_did_not_fire_leaves_no_doubt(in_flight):
-    """Calls of several threads were in flight together; another program has fired elsewhere."""
+def test_a_tap_that_has_not_fired_yet_is_not_ambiguous(in_flight):
+    """Calls of several threads were in flight together, but another program has fired."""
     mine, others = tap_of(0), tap_of(1)
     for number in range(2):
         in_flight.add(call(number, number, None, mine, others, ident=number + 1))
@@ -183,7 +183,7 @@ def test_what_did_not_fire_leaves_no_doubt(in_flight):
     assert attributed(in_flight, mine=(mine, [8, 9], [1, 2])) == [[0, 1]]
 
 
-def test_what_another_call_in_flight_may_have_been_given_is_no_finding_yet():
+def test_missing_events_are_no_finding_while_another_call_may_have_them():
     one, store = tap_of(0), Store(Budget(), 0)
     expectations, calls = Expectations(store), [call(number, 10 * number, None, one) for number in range(2)]
     calls[0].fired[one], calls[1].fired[one] = 0, 2

@@ -1,4 +1,4 @@
-"""Interrupts, and other signals, while events are taken in, programs are lowered, and in other processes."""
+"""Test interrupts and other signals while events are taken in, while programs are lowered, and in other processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jax_debug_widgets.transport import Pump
 from tests.devices import cpu_mesh
 
 
-def test_it_comes_when_the_events_are_in(monkeypatch):
+def test_an_interrupt_while_events_are_stored_comes_after_them(monkeypatch):
     program = jax.jit(lambda x: jax.debug.print("x {}", x))
     with jdw.capture() as run:
         for number in range(5):
@@ -46,7 +46,7 @@ def test_it_comes_when_the_events_are_in(monkeypatch):
     assert [event.text for event in run.events] == [f"x {number}.0" for number in range(5)]
 
 
-def test_the_handler_is_there_again():
+def test_the_users_sigint_handler_is_restored():
     handler, reached = signal.getsignal(signal.SIGINT), []
 
     def interrupted():
@@ -62,8 +62,8 @@ def test_the_handler_is_there_again():
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_program_that_handles_it_goes_on(ordered):
-    """`except KeyboardInterrupt:` around a training loop, and then evaluate and save."""
+def test_a_program_that_catches_the_interrupt_continues(ordered):
+    """The program has `except KeyboardInterrupt:` around a training loop, and then evaluates and saves."""
     step = jax.jit(lambda w: (jax.debug.print("step {}", w, ordered=ordered), w * 0.5)[1])
     with jdw.capture() as run:
         w = step(jnp.float32(8))
@@ -75,7 +75,7 @@ def test_a_program_that_handles_it_goes_on(ordered):
     assert run.status().state == "done"
 
 
-def test_a_handler_of_the_programs_own_only_takes_a_note():
+def test_a_sigint_handler_of_the_program_is_called_and_the_run_continues():
     step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
     handler = signal.signal(signal.SIGINT, lambda *_: came.append(True))
     try:
@@ -90,7 +90,7 @@ def test_a_handler_of_the_programs_own_only_takes_a_note():
     assert run.status().state == "done"
 
 
-def test_a_handler_that_is_set_in_the_capture_too():
+def test_a_sigint_handler_set_inside_the_capture_is_called():
     step, came = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), []
     with jdw.capture() as run:
         w = step(jnp.float32(8))
@@ -136,7 +136,7 @@ DROPPED = [in_a_callback_of_the_garbage_collector, in_a_del, in_the_callback_of_
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("interrupt", DROPPED)
 @pytest.mark.parametrize("goes_on", [True, False], ids=["before the next call", "at the end"])
-def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on):
+def test_an_interrupt_that_python_drops_is_raised_at_the_next_call_or_the_end(interrupt, goes_on):
     step, after, hook = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), [], sys.unraisablehook
 
     def program():
@@ -159,7 +159,7 @@ def test_one_that_comes_where_python_drops_it_is_raised_later(interrupt, goes_on
 
 
 @pytest.mark.behaviour("B4")
-def test_one_that_python_drops_before_our_thread_has_told_it_stays_dropped():
+def test_an_interrupt_dropped_before_our_thread_reports_it_stays_dropped():
     told, is_heard, is_dropped = [], threading.Event(), threading.Event()
 
     def interrupted():
@@ -187,8 +187,8 @@ def test_one_that_python_drops_before_our_thread_has_told_it_stays_dropped():
 
 
 @pytest.mark.behaviour("B4")
-def test_one_that_comes_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
-    """There it is left to the program, whose next event raises it on all devices."""
+def test_an_interrupt_after_the_last_event_on_several_devices_is_raised_at_the_end(monkeypatch):
+    """The interrupt is left to the program, whose next event raises it on all devices."""
     mesh = cpu_mesh((2,), ("d",))
     show = jax.shard_map(lambda x: (jax.debug.print("x {}", x), x)[1], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     xs, after = jax.device_put(jnp.arange(2.0), NamedSharding(mesh, P("d"))), []
@@ -196,9 +196,7 @@ def test_one_that_comes_after_the_last_event_on_several_devices_is_raised_at_the
     def program():
         xs_now = jax.jit(show)(xs)
         jax.block_until_ready(xs_now)
-        monkeypatch.setattr(
-            run.call_log, "pending", lambda: [True]
-        )  # Its program is at its end, and we have not heard.
+        monkeypatch.setattr(run.call_log, "pending", lambda: [True])  # The program is over, but this is not noted yet.
         os.kill(os.getpid(), signal.SIGINT)
         after.append(True)
         monkeypatch.undo()
@@ -220,7 +218,7 @@ ENDING = {
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("moment", ENDING)
-def test_one_that_comes_while_a_capture_ends_lets_it_end(moment, monkeypatch):
+def test_an_interrupt_while_a_capture_ends_lets_it_end(moment, monkeypatch):
     step, (owner, name) = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1]), ENDING[moment]
     ours, threads = getattr(owner, name), set(threading.enumerate())
 
@@ -251,7 +249,7 @@ class OutOfTimeError(Exception):
 
 @pytest.fixture
 def time_limit():
-    """A handler of SIGALRM that raises, as those that limit the time of a test or of a training do."""
+    """Set a handler of SIGALRM that raises, as time limits of tests or trainings do."""
 
     def end(*_: object):
         raise OutOfTimeError
@@ -270,7 +268,7 @@ LOWERING = {
 
 @pytest.mark.usefixtures("time_limit")
 @pytest.mark.parametrize("name", LOWERING)
-def test_what_a_handler_raises_while_a_program_is_prepared_is_the_programs(name, monkeypatch):
+def test_an_exception_of_a_signal_handler_during_lowering_reaches_the_program(name, monkeypatch):
     where, what, options, watch = LOWERING[name]
     reached, ours = [], getattr(where, what)
 
@@ -291,7 +289,7 @@ def test_what_a_handler_raises_while_a_program_is_prepared_is_the_programs(name,
 
 
 @pytest.mark.usefixtures("time_limit")
-def test_of_several_signals_each_is_handled():
+def test_several_signals_are_all_handled():
     came, handler = [], signal.signal(signal.SIGUSR1, lambda *_: came.append(True))
 
     @uninterrupted()
@@ -309,7 +307,7 @@ def test_of_several_signals_each_is_handled():
 
 
 def test_an_interrupt_of_a_forked_process_is_not_ours():
-    """That of a loader of data, which was forked in the capture."""
+    """The process is that of a data loader, forked in the capture."""
     step = jax.jit(lambda w: (jax.debug.print("step {}", w), w * 0.5)[1])
     began, begin = os.pipe()
     with jdw.capture() as run:

@@ -1,4 +1,4 @@
-"""What front ends are told of all runs, and what they may ask."""
+"""Test the list of all runs that front ends receive, and the requests that they can send."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def program(x):
 
 
 class Kernel:
-    """A kernel whose messages all come the usual way."""
+    """A kernel that receives all messages in the usual way."""
 
 
 @pytest.fixture
 def comms(monkeypatch):
-    """The comms that are opened from now on, in a notebook."""
+    """Return the comms that are opened from now on, in a notebook."""
     opened: list[RecordingComm] = []
 
     def create(**options: Any):
@@ -63,7 +63,7 @@ def test_the_first_run_opens_the_comm_and_every_run_is_told_from_its_beginning_t
     assert comm.messages[-1][0]["keys"] == [one.key, two.key]
 
 
-def test_a_message_can_be_read_by_the_other_half(comms):
+def test_each_message_of_the_listing_is_json_of_version_1(comms):
     with jdw.capture():
         pass
     for content, buffer in comms[0].messages:
@@ -71,7 +71,7 @@ def test_a_message_can_be_read_by_the_other_half(comms):
         assert (content["type"], content["version"], buffer) == ("runs", 1, b"")
 
 
-def test_while_a_run_goes_on_it_is_told_of_now_and_then_and_at_its_end(comms, monkeypatch):
+def test_the_listing_sends_a_running_run_at_intervals_and_at_its_end(comms, monkeypatch):
     session = current_session()
     with jdw.capture() as run:
         pass
@@ -128,7 +128,7 @@ def test_a_page_can_have_what_the_kernel_has_written_since_it_went(comms, monkey
         assert rows(comms[0], run)[-1]["saved"] == 1
         assert f'data-jaxdebug-run="{run.key}" data-jaxdebug-saved="1"' in shown["text/html"]
     last = rows(comms[0], run)[-1]
-    saved = last["saved"]  # More than one further where the run was so slow that it was written anew meanwhile.
+    saved = last["saved"]  # The number rises by more than one if a slow run was written again meanwhile.
     assert last["state"] == "done" and saved >= 2
     comms[0].ask({"type": "saved", "run": run.key})
     answer, _ = comms[0].messages[-1]
@@ -155,7 +155,7 @@ def test_an_output_that_cannot_be_written_is_logged_once_and_the_run_ends_as_eve
 
 
 @pytest.mark.parametrize("request_", [{}, {"type": "explode"}, {"type": "open", "run": "nobody"}, {"type": "barrier"}])
-def test_what_cannot_be_done_is_left(comms, request_):
+def test_an_impossible_request_of_a_front_end_is_ignored(comms, request_):
     with jdw.capture():
         pass
     comms[0].sent.clear()
@@ -173,7 +173,7 @@ def test_a_comm_that_a_front_end_closed_is_opened_again_by_the_next_run(comms):
     assert {content["keys"][-1] for content, _ in comms[1].messages} == {run.key}
 
 
-def test_without_a_kernel_nothing_is_opened(monkeypatch):
+def test_the_listing_opens_no_comm_without_a_kernel(monkeypatch):
     def refuse(**_options: Any):
         pytest.fail("a comm was opened")
 
@@ -183,7 +183,7 @@ def test_without_a_kernel_nothing_is_opened(monkeypatch):
     run.finish()
 
 
-def test_where_no_cell_is_running_the_next_run_in_one_opens_it(comms, monkeypatch):
+def test_the_listings_comm_is_opened_by_the_first_run_in_a_cell(comms, monkeypatch):
     def no_parent(**_options: Any):
         raise LookupError("<ContextVar name='shell_parent'>")
 

@@ -1,4 +1,4 @@
-"""Runs that have ended together keep no more than a budget: the oldest arrays go first, and are counted and told."""
+"""Test the memory budget of ended runs: the oldest arrays are dropped first, and are counted and reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def array_of(number):
 
 
 def run_of(number, max_ended_mb=512):
-    """A run that tells of a number, of arrays, and of three numbers."""
+    """Return a run that prints a number, arrays, and three numbers."""
     with jdw.capture(max_ended_mb=max_ended_mb) as run:
         for tell in (tells_a_number, tells, tells, *[tells_a_number] * 3):
             tell(array_of(number))

@@ -1,4 +1,4 @@
-"""Much of everything: large arrays, and a million events in one capture."""
+"""Test large amounts: large arrays, and a million events in one capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGET_MB = 256
 
 
 class PeakMemory:
-    """Watches the memory of this process, in bytes above what it had at the beginning."""
+    """Measures the peak memory of this process, in bytes above that at the beginning."""
 
     def __enter__(self) -> Self:
         self.peak = 0
@@ -67,8 +67,8 @@ def test_arrays_of_64_mb_do_not_pin_more_than_the_budget(say, steps):
         jax.block_until_ready(program(zeros))
         jax.effects_barrier()
         run.collect()
-    # Besides what is kept: the loop's two copies, the one that XLA is handing over, the one made for the callback, the one
-    # whose place it takes, and what the allocator has not given back yet.
+    # Beside the kept arrays: two copies of the loop, one that XLA passes on, one for the callback, the one that
+    # it replaces, and memory that the allocator has not returned yet.
     assert memory.peak <= (BUDGET_MB << 20) + 6 * NBYTES, memory.peak >> 20
     large, small = (next(site for site in run.sites if bool(site.label == "i") == is_step) for is_step in (False, True))
     seen, dropped = run.store.seen_by_site(), run.store.dropped_by_site()

@@ -1,4 +1,4 @@
-"""A capture that begins while calls of one around it are in flight."""
+"""Test a capture that begins while calls of an outer one are in flight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def said(run):
     return [(int(event.text), event.call) for event in run.events]
 
 
-def test_each_has_its_own_events_and_calls():
+def test_nested_captures_have_their_own_events_and_calls():
     program, x = make(), X
     with jdw.capture() as outer:
         for k in range(5):
@@ -38,7 +38,7 @@ def test_each_has_its_own_events_and_calls():
     assert not outer.findings
 
 
-def test_so_it_is_of_a_thread_that_captures_for_itself():
+def test_a_capture_in_another_thread_has_its_own_events_and_calls():
     program, runs = make(), []
 
     def work():
@@ -69,7 +69,7 @@ def test_a_capture_that_the_garbage_collector_closes_inside_ours_ends_with_the_n
     collector = current_session().collector
     make_room = collector.make_room
 
-    def collecting(one):  # Its caller holds a lock.
+    def collecting(one):  # The caller holds a lock.
         if not seen:
             gc.collect()
             seen.append(repr(run))

@@ -1,4 +1,4 @@
-"""NaN and infinities among the values are counted, and told."""
+"""Test that NaN and infinities among the values are counted and become findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jax_debug_widgets.widgets import summary
 
 
 def all_of(run):
-    """The findings, and those that follow them."""
+    """Return the findings, and those that follow from them."""
     return [one for finding in run.findings for one in (finding, *finding.followed_by) if one.kind == "nonfinite"]
 
 
@@ -24,7 +24,7 @@ def found(run):
     return {finding.site.kind: finding for finding in all_of(run)}
 
 
-def test_they_are_counted_by_site_with_the_first_event():
+def test_nonfinite_values_are_counted_by_site_with_their_first_event():
     @jax.jit
     def f(x):
         def step(x, i):
@@ -62,14 +62,14 @@ def test_they_are_counted_by_site_with_the_first_event():
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])
 @pytest.mark.parametrize("size", [3, 100_000])
-def test_of_any_dtype_and_size(dtype, size):
+def test_a_nan_is_found_in_values_of_any_dtype_and_size(dtype, size):
     with jdw.capture() as run:
         jax.debug.print("{x}", x=jnp.zeros(size, dtype).at[1].set(jnp.nan))
     (finding,) = found(run).values()
     assert finding.seen == 1
 
 
-def test_of_lanes_and_of_events_that_are_no_longer_kept():
+def test_an_infinity_in_a_lane_is_found_after_its_event_was_dropped():
     with jdw.capture(max_events=10) as run:
         jax.jit(jax.vmap(lambda x: jax.debug.print("{y}", y=1 / x)))(jnp.arange(5.0))
         for _ in range(30):
@@ -79,23 +79,23 @@ def test_of_lanes_and_of_events_that_are_no_longer_kept():
     assert "first in event 0 of run.events." in finding.message
 
 
-def test_integers_and_keys_have_none():
+def test_integers_and_keys_have_no_finding():
     with jdw.capture() as run:
         jax.debug.print("{i} {b}", i=jnp.arange(3), b=True)
         jax.debug.callback(lambda _: None, jax.random.key(0))
     assert not found(run)
 
 
-def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
+def test_a_finding_counts_the_elements_of_an_array_rather_than_its_statistics():
     @jax.jit
     def f(x):
-        later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: no element is finite, of which there could be a minimum
+        later = jnp.zeros(3) / (x[0] - x[0])  # all NaN: without finite elements there is no minimum
         first = x.at[1].set(x[0] / (x[1] - x[2])).at[2].set(jnp.nan)
         return later, first, jnp.sqrt(x * 1e30) * 1e18
 
     with jdw.capture(watch=True) as run:
         f(jnp.ones(4))
-    told = [(one.site.label, one.message) for one in run.findings]  # Neither is computed from the other.
+    told = [(one.site.label, one.message) for one in run.findings]  # Neither value is computed from the other.
     assert [label for label, _ in told] == [label for label in run.values if label in ("later", "first")], told
     assert ("later", told[0][1]) == told[0] and "3 NaN among" in told[0][1], told
     assert "1 NaN, 1 infinite among" in told[1][1], told
@@ -105,8 +105,8 @@ def test_of_a_watched_array_its_elements_are_counted_and_not_its_statistics():
 @pytest.mark.parametrize("is_native", [True, False])
 @pytest.mark.parametrize("number", [3e38, 3e38 + 3e38j, 1e300], ids=repr)
 @pytest.mark.each
-def test_what_is_large_is_not_infinite(number, is_native, monkeypatch):
-    """Neither stops `--break-on nonfinite`, nor is found; its norm does not fit float32, and has no infinity either."""
+def test_a_large_finite_number_is_not_counted_as_infinite(number, is_native, monkeypatch):
+    """It does not stop `--break-on nonfinite` and has no finding. Its norm does not fit float32."""
     if not is_native:
         for module in ("statistics.statistics", "choosing.lanes"):
             monkeypatch.setattr(f"jax_debug_widgets.watch.{module}.native_target", lambda: None)
@@ -182,7 +182,7 @@ def test_the_text_says_how_many_calls_it_leaves_out(monkeypatch):
     with jdw.capture() as run:
         for _ in range(5):
             f(1.0)
-            assert run.barrier()  # What is pending is kept.
+            assert run.barrier()  # Pending effects are kept.
     assert "… and 2 earlier calls, only their number is kept" in summary(snapshot_of(run))
 
 
@@ -285,7 +285,7 @@ def test_a_line_whose_derivative_only_hands_on_is_not_named(function, watch):
     assert f"{guilty}  grad/{watch}, by the derivative of `{text}`>" in repr(run)
 
 
-def test_where_what_comes_in_is_not_known_no_line_is_named_alone():
+def test_a_finding_names_several_candidates_if_the_inputs_of_a_derivative_are_unknown():
     @jax.jit
     def inner(a):
         b = a * 2
@@ -338,7 +338,7 @@ def test_a_value_that_may_be_masked_follows_nothing_where_it_was_first():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.vmap, jax.checkpoint], ids=["jit", "vmap", "checkpoint"])
-def test_what_reaches_a_gradient_is_not_called_masked_and_the_root_at_0_is_named(wrap):
+def test_a_nan_that_reaches_a_gradient_is_not_called_masked(wrap):
     def slope(x):
         def loss(x):
             n2 = (x**2).sum()
@@ -391,7 +391,7 @@ def norms(x):
     ],
     ids=["masks", "overflows", "norms"],
 )
-def test_what_a_check_sees_being_born_is_what_all_views_call_the_first(program, x, begins, watch):
+def test_all_views_call_the_nan_that_a_check_has_located_the_first(program, x, begins, watch):
     with jdw.capture(watch=watch, check="nonfinite") as run:
         jax.block_until_ready(jax.jit(program)(jnp.array(x)))
     born, first = run.findings[0], run.status().first_nonfinite
@@ -415,7 +415,7 @@ def born_later(x):
 
 
 @pytest.mark.parametrize("before", ["un-jitted", "of an argument", "nothing"])
-def test_what_was_not_finite_before_a_birth_does_not_follow_from_it(before):
+def test_a_nan_before_the_located_one_does_not_follow_from_it(before):
     with jdw.capture(watch=True, check="nonfinite") as run:
         if before == "un-jitted":
             jax.debug.print("{}", jnp.array([jnp.inf, 1.0]))
@@ -470,7 +470,7 @@ def test_an_infinity_before_a_nan_is_the_first():
 
 
 def test_the_first_of_a_second_capture_is_the_first_of_its_events():
-    """Sites that both captures have keep the order that they had in the first; others have that of the second."""
+    """Sites of both captures keep the order of the first capture; other sites have that of the second."""
 
     @jax.jit
     def scanned(x):
@@ -490,7 +490,7 @@ def test_the_first_of_a_second_capture_is_the_first_of_its_events():
         (finding,) = run.findings
         first = run.status().first_nonfinite
         assert first is not None and finding.event == first.event == min(one.event for one in all_of(run))
-        assert finding.headline == "`hit` becomes infinite"  # Its NaN come later.
+        assert finding.headline == "`hit` becomes infinite"  # The NaN of `hit` come later.
 
 
 def test_a_value_that_is_infinite_before_it_is_nan_becomes_infinite():

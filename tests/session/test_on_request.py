@@ -1,4 +1,4 @@
-"""What the browser asks for beyond pictures: numbers, histograms, files."""
+"""Test further requests of the browser: numbers, histograms, files."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def test_parquet_says_of_every_kind_of_event_what_the_event_says(at_once, tmp_pa
     assert pyarrow.parquet.read_table(path).num_rows == 0
 
 
-def test_where_the_disk_is_full_the_file_that_was_there_stays_and_no_part_is_left(tmp_path):
-    """In a process of its own, whose files may not grow beyond half of what is written."""
+def test_writing_to_a_full_disk_leaves_the_earlier_file_and_no_partial_one(tmp_path):
+    """It runs in a process of its own, whose files are limited to half of what is written."""
     program = f"""
 import os, resource, signal, sys
 import jax, jax.numpy as jnp, jax_debug_widgets as jdw
@@ -166,7 +166,7 @@ print(os.path.getsize(path) == size, os.listdir(os.path.dirname(path)))
     assert done.stdout.splitlines() == ["failed", "failed", "True ['run.parquet']"]
 
 
-def test_without_pyarrow_it_is_said_what_to_install(run, monkeypatch, tmp_path):
+def test_parquet_without_pyarrow_says_what_to_install(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     words = 'Parquet needs pyarrow: pip install "jax-debug-widgets[parquet]"'
     assert asked(run, type="file", format="parquet")[0]["message"] == words
@@ -174,7 +174,7 @@ def test_without_pyarrow_it_is_said_what_to_install(run, monkeypatch, tmp_path):
         run.to_parquet(tmp_path / "run.parquet")
 
 
-def test_what_is_too_large_to_send_is_written_by_the_kernel(run, monkeypatch):
+def test_a_file_that_is_too_large_to_send_is_refused_with_the_call_that_writes_it(run, monkeypatch):
     monkeypatch.setattr(files, "MAX_BYTES", 100)
     for request, call in (
         ({"format": "npy", "event": STEPS, "value": 0}, "numpy.save"),

@@ -1,4 +1,4 @@
-"""A NaN among watched values says what the variables of its line were, and says nothing rather than a wrong number."""
+"""Test that a finding of NaN shows the operands of its line, and none rather than a wrong one."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_the_gradient_of_a_loop_has_the_value_of_its_own_step():
     assert "There `n2` is 0." in finding.why and "step 2" in finding.why
 
 
-def test_of_several_calls_it_is_that_of_the_nan():
+def test_the_operands_are_those_of_the_call_with_the_nan():
     @jax.jit
     def step(y, d):
         h = y / d

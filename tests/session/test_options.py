@@ -1,4 +1,4 @@
-"""What a capture cannot be asked to do is refused with what to write in its place; nothing of it is ignored."""
+"""Test that invalid options of a capture are refused with the correct form, and that none is ignored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "value", "told"), REFUSED)
-def test_what_cannot_be_is_refused_with_what_to_write(name, value, told):
+def test_impossible_options_are_refused_with_what_to_write(name, value, told):
     options = {"watch": "h", name: value}
     with pytest.raises((TypeError, ValueError), match=told):
         jdw.capture(**options)
@@ -71,7 +71,7 @@ def test_a_file_that_is_there_is_no_folder_to_record_into(tmp_path):
         jdw.capture(record=script)
 
 
-def test_in_a_script_what_was_not_found_is_written_to_stderr_and_where_the_run_goes(capsys, tmp_path):
+def test_a_script_writes_unmatched_names_and_the_path_of_the_run_to_stderr(capsys, tmp_path):
     f = jax.jit(lambda x: x * 2)
     with jdw.capture(record=tmp_path / "s.jdw"):
         f(1.0)

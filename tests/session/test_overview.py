@@ -1,4 +1,4 @@
-"""What the saved picture of a run has: the rules that the panel has too, and a real training loop by them."""
+"""Test the saved picture of a run: the rules that it shares with the panel, and a real training loop."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_lanes_that_print_one_by_one_have_the_means_of_the_panel(case):
 
 @dataclass(frozen=True)
 class Numbered:
-    """As much of a site as is asked which series counts."""
+    """The fields of a site that determine which series counts."""
 
     id: int
 
@@ -120,7 +120,7 @@ class Choice:
 
 
 def counters(series, x=None):
-    """Which of these series of one name are counters, in a store that holds nothing else."""
+    """Return which of these series of one name are counters, in a store without other series."""
     arrays = [np.array(values, dtype) for dtype, values in series]
     history = SimpleNamespace(
         series=lambda site, _: (None, None, arrays[site]),
@@ -143,7 +143,7 @@ def test_counters_are_those_of_the_panel():
 
 @dataclass(eq=False)
 class Site:
-    """As much of a site as the choice looks at."""
+    """The fields of a site that the choice reads."""
 
     watch: SimpleNamespace
     phase: str
@@ -151,7 +151,7 @@ class Site:
 
 
 @pytest.mark.parametrize("case", CASES["charted"], ids=lambda case: str(len(case["sites"])))
-def test_what_is_drawn_is_chosen_as_the_panel_chooses_it(case):
+def test_the_saved_picture_draws_the_values_that_the_panel_draws(case):
     sites: Any = [
         Site(SimpleNamespace(name=name, role=role, shape=shape, dtype=dtype, primitive=primitive), phase, values)
         for name, role, phase, shape, dtype, primitive, values in case["sites"]
@@ -163,8 +163,8 @@ def test_what_is_drawn_is_chosen_as_the_panel_chooses_it(case):
     assert [[at(one.site), one.path.group] for one in charted.activations(sites)] == case["activations"]
 
 
-def test_what_a_loop_returns_is_no_curve_beside_those_of_its_steps():
-    """Its NaN would stand at step 0."""
+def test_the_stacked_result_of_a_loop_is_not_drawn_beside_its_steps():
+    """Its NaN would be at step 0."""
 
     @jax.jit
     def train(w):
@@ -183,7 +183,7 @@ def test_what_a_loop_returns_is_no_curve_beside_those_of_its_steps():
 
 
 def test_a_row_of_the_table_of_runs_says_what_the_overview_says():
-    """Steps of the outer loop, not of the inner one; the loss, not a counter that begins anew in each call."""
+    """It has steps of the outer loop, not of the inner one, and the loss, not a counter that restarts in each call."""
 
     @jax.jit
     def step(w):
@@ -210,7 +210,7 @@ LANES, STEPS = 8, 6
 
 @pytest.fixture(scope="module", params=["a training in lanes", "a scan of a step in lanes"])
 def lanes(request):
-    """A training of 8 seeds, the loss of one of which is NaN from step 4 on; with the losses that it returns."""
+    """Train with 8 seeds, of which one has a NaN loss from step 4 on; return the run and the losses."""
 
     def step(w, i):
         def loss_fn(w):
@@ -455,7 +455,7 @@ def test_the_size_of_updates_and_all_values_of_one_name_are_drawn(updated):
     assert len([name for name in names if name.startswith("h :")]) == 2, names
 
 
-def test_what_is_not_finite_in_part_is_drawn_so_at_its_step_in_each_chart(updated):
+def test_each_chart_shows_values_that_are_not_finite_at_their_step(updated):
     gradients, ratios, _ = snapshot_of(updated).groups
     for group in (ratios, gradients):
         assert [np.flatnonzero(~np.isfinite(line.values)).tolist() for line in group.lines] == [[3]], group.title
@@ -489,7 +489,7 @@ def test_a_breakpoint_is_no_number_of_its_run_and_none_of_its_steps_and_prints()
     assert "## Values" not in report and "## Last lines" not in report
 
 
-def test_the_count_of_an_optimiser_is_no_curve_nor_is_what_a_loop_returns_of_it():
+def test_the_step_counter_of_an_optimiser_is_not_drawn():
     @jax.jit
     def train(w):
         def body(carry, _):

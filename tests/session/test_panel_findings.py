@@ -1,4 +1,4 @@
-"""What the panel shows of findings: each with its line of source, where to look, and what followed."""
+"""Test the findings in the panel: source line, related documentation, and the findings that follow from each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of functions that `jax.pmap` and `shard_map` run: JAX has put others around them, or between."""
+"""Test runs of functions under `jax.pmap` and `shard_map`, where JAX adds functions around and between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.devices import cpu_pmap
 
 @pytest.fixture
 def scaled():
-    """A function that nothing has traced yet."""
+    """Return a function that nothing has traced yet."""
 
     def scaled(x, factor):
         print("tracing")

@@ -1,4 +1,4 @@
-"""A user's own tests under the checks."""
+"""Test a user's own tests under the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call is made once more with the inputs that it had, and computes the same to the bit."""
+"""Test that a call is replayed with its inputs, with a result equal to the bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.archive.programs import bits
 @partial(jax.jit, donate_argnums=0, static_argnames="scale")
 def train_step(params, key, x, *, scale):
     h = jnp.where(jax.random.bernoulli(key, 0.9, (8, 4)), jnp.tanh(x @ params["w"]), 0.0)
-    ratio = h.sum() / (params["count"] - 7.0)  # At call 7 it is infinite, and 0 times that is NaN.
+    ratio = h.sum() / (params["count"] - 7.0)  # At call 7 the ratio is infinite, and 0 times infinity is NaN.
     loss = (ratio * 0.0 + h**2).mean() * scale
     jax.debug.print("loss {loss}", loss=loss)
     return {"w": params["w"] - 0.1 * loss, "count": params["count"] + 1.0, "half": params["half"]}, loss
@@ -55,7 +55,7 @@ def test_the_call_that_gave_nan_gives_it_again_and_the_watch_says_where_it_began
     assert any("Those of `train_step` have " in note and "copied before each call" in note for note in run.notes)
 
 
-def test_another_function_can_be_given_and_what_is_not_kept_is_said():
+def test_replay_takes_another_function_and_refuses_calls_whose_inputs_are_not_kept():
     run, *_ = trained(keep_inputs=1)
     mended = jdw.replay(run, f=lambda params, _key, x, scale: (x @ params["w"]).sum() * scale, watch=None)
     assert np.isfinite(mended.result)
@@ -73,12 +73,12 @@ def test_the_next_run_that_keeps_inputs_lets_go_of_those_before():
     assert not first.inputs and len(second.inputs) == 2
 
 
-def test_how_many_is_a_number():
+def test_a_negative_keep_inputs_is_refused():
     with pytest.raises(ValueError, match="keep_inputs must be"):
         jdw.capture(keep_inputs=-1)
 
 
-def test_what_is_no_run_of_this_process_is_told():
+def test_replay_refuses_arguments_of_a_wrong_type():
     with pytest.raises(TypeError, match=r"replay\(run, call=N\) takes a run"):
         jdw.replay(3)  # pyright: ignore[reportArgumentType]
     run, *_ = trained(keep_inputs=1)
@@ -114,7 +114,7 @@ def test_the_call_that_compiles_what_is_watched_has_its_own_inputs(watch, option
     assert jdw.replay(run, 0, f=lambda p: p * 3).result.tolist() == [0, 3, 6]
 
 
-def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
+def test_inner_calls_and_traces_are_no_inputs_of_the_recorded_call():
     ahead, inner = jax.jit(lambda x: x * 5), jax.jit(lambda x: x + 1)
 
     @jax.jit
@@ -138,7 +138,7 @@ def test_what_jax_calls_and_traces_meanwhile_is_no_input_of_the_call():
         (lambda: jax.grad(lambda p: doubling()(p).sum())(jnp.ones(3)), {"keep_inputs": 2, "watch": "h"}),
     ],
 )
-def test_where_inputs_cannot_be_seen_it_says_what_that_takes(call, options):
+def test_replay_says_how_to_keep_inputs_if_the_program_was_not_captured(call, options):
     with jdw.capture(**options) as run:
         call()
     assert any("add a print, or watch=True" in note or "was never checked" in note for note in run.notes)

@@ -1,4 +1,4 @@
-"""`run.report()`: what others need to see of a run, as Markdown."""
+"""Test `run.report()`: a run for other people, as Markdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_its_heading_is_the_name_of_the_run_and_what_was_run():
     assert run.report().startswith("# training\n")
 
 
-def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_lines(tmp_path):
+def test_a_report_has_facts_findings_values_and_the_last_lines(tmp_path):
     with jdw.capture(title="training", watch=True) as run:
         w = jnp.ones(3)
         for x in (1.0, 1.0, 0.0):
@@ -68,7 +68,7 @@ def test_it_has_the_facts_the_findings_with_their_lines_the_values_and_the_last_
     assert section(again, "Findings") == found and section(again, "Values") == section(text, "Values")
 
 
-def test_under_vmap_the_lane_is_said_and_steps_are_counted_once():
+def test_a_report_under_vmap_names_the_lane_and_counts_steps_once():
     @jax.jit
     @jax.vmap
     def squared(w):
@@ -98,7 +98,7 @@ def test_the_mean_of_an_array_with_nans_is_marked_as_that_of_the_finite_ones():
     assert "mean of the finite ones 0 → nan, 3 NaN" in summary(snapshot_of(run, lines=False), lines=0)
 
 
-def test_what_is_not_there_has_no_section():
+def test_a_report_leaves_out_empty_sections():
     with jdw.capture(title="nothing") as run:
         np.testing.assert_allclose(jax.jit(jnp.sin)(0.0), 0.0)
     text = run.report()

@@ -1,4 +1,4 @@
-"""What a `Run` gives to people: events, series, frames, plots, and what it was asked to keep."""
+"""Test what a `Run` offers: events, series, frames, plots, and its limits on kept events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_events_are_a_sequence_in_arrival_order(run):
             events[index]
 
 
-def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
+def test_a_run_has_a_note_while_numba_compiles(monkeypatch, tmp_path):
     (tmp_path / "compiles_long.py").write_text(
         "import _gate\nfrom numba import njit\n_gate.reached.set()\n_gate.open.wait(20)\n"
         "njit('f8(f8)')(lambda x: x + 1)\n_gate.compiled.set()\n_gate.end.wait(20)"
@@ -76,7 +76,7 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
         compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))
         compiling.start()
         assert gate.reached.wait(20)
-        assert not native.numba_compiles()  # It is imported, and that may take its time.
+        assert not native.numba_compiles()  # The import may take long.
         gate.open.set()
         assert gate.compiled.wait(20)
         until(lambda: any("Numba is compiling" in note for note in run.notes))
@@ -87,14 +87,14 @@ def test_who_waits_for_numba_is_told_so(monkeypatch, tmp_path):
     assert not run.notes
 
 
-def test_what_numba_compiles_is_told_apart_from_what_jax_does(monkeypatch, tmp_path):
+def test_the_time_of_numba_is_separate_from_that_of_jax(monkeypatch, tmp_path):
     (tmp_path / "compiled_while_traced.py").write_text("from numba import njit\nnjit('f8(f8)')(lambda x: x + 1)")
     monkeypatch.syspath_prepend(tmp_path)
 
     @jax.jit
     def f(x):
         native.importable("compiled_while_traced", "nothing")
-        x = jax.jit(lambda x: x + 1)(x)  # Its trace is short: Numba was no part of it.
+        x = jax.jit(lambda x: x + 1)(x)  # This trace is short: it did not include Numba.
         jax.debug.print("{x}", x=x)
 
     with jdw.capture() as run:
@@ -175,18 +175,18 @@ def test_a_zip_file_to_record_into_is_refused_with_how_to_make_one():
 
 
 @pytest.mark.parametrize("name", ["timeout", "stuck_after", "max_events", "max_mb", "break_timeout"])
-def test_what_is_no_number_is_refused_by_name(name):
+def test_an_option_that_must_be_a_number_is_refused_by_name(name):
     with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):
         jdw.capture(**{name: "x"})
 
 
-def test_a_site_to_stop_at_may_be_told_by_its_number():
+def test_break_on_takes_the_number_of_a_site():
     jdw.capture(break_on=3)
     jdw.capture(break_on=[3, "nonfinite"])
 
 
 @pytest.mark.parametrize("max_mb", [1e-9, float("inf")])
-def test_any_positive_budget_will_do(max_mb):
+def test_any_positive_max_mb_gives_a_budget_of_at_least_one_byte(max_mb):
     assert Options(max_mb=max_mb).budget.nbytes >= 1
 
 
@@ -195,7 +195,7 @@ def test_an_unknown_option_is_named():
         jdw.capture(ecko=True)
 
 
-def test_no_timeout_waits_for_ever():
+def test_a_capture_without_timeout_waits_until_all_events_have_arrived():
     with jdw.capture(timeout=None) as run:
         train(1.0)
     assert run.status().barrier.state == "drained"
@@ -240,7 +240,7 @@ def test_the_forward_pass_is_meant_where_a_name_is_in_several_phases():
     assert len(run.series(f"y@{recomputed.where} (recompute)")[1]) == 1
 
 
-def test_of_a_print_and_a_watched_value_of_one_name_the_watched_one_is_meant_everywhere():
+def test_a_name_of_a_print_and_a_watched_value_means_the_watched_value():
     @jax.jit
     def step(w):
         loss = (w * w).sum()
@@ -320,7 +320,7 @@ def test_a_frame_says_of_every_kind_of_event_what_the_event_says(max_events):
         assert all(np.array_equal(one, two) for one, two in zip(row.values.values(), event.values, strict=True))
 
 
-def test_without_pandas_a_frame_is_refused_with_what_to_install(run, monkeypatch):
+def test_to_pandas_without_pandas_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ImportError, match=r'pip install "jax-debug-widgets\[pandas\]"'):
         run.to_pandas()
@@ -358,7 +358,7 @@ def test_a_name_at_two_places_is_refused_with_them_where_shapes_differ_too():
         run.series("x")
 
 
-def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
+def test_the_error_for_a_printed_unwatched_name_refers_to_its_series(run):
     with pytest.raises(KeyError, match=r"'loss' is not watched.*run\.series\('loss'\)"):
         run["loss"]
     with pytest.raises(KeyError, match=r"ask for it with --watch other, or watch='other'.$"):
@@ -374,7 +374,7 @@ def test_what_is_printed_and_not_watched_is_told_where_it_is(run):
         (("bfloat16", "float32"), "float32"),
     ],
 )
-def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, common):
+def test_a_line_can_print_values_without_a_common_dtype(dtypes, common):
     @jax.jit
     def f(leaves):
         for leaf in leaves:
@@ -389,7 +389,7 @@ def test_one_line_may_print_values_of_dtypes_that_have_none_in_common(dtypes, co
     assert len(run.to_pandas()) == len(dtypes)
 
 
-def test_nothing_to_plot_is_told_with_what_to_do():
+def test_plot_without_scalars_says_what_to_do():
     with jdw.capture() as run:
         jax.debug.print("{y}", y=jnp.ones(3))
     with pytest.raises(ValueError, match=r"no scalar value was captured.* run\.plot\('jnp.ones\(3\)'\)"):
@@ -462,7 +462,7 @@ def test_captures_that_end_in_another_order_leave_nothing_behind(capsys):
     assert len(second.events) == 16
 
 
-def test_ended_runs_are_let_go_of_after_a_while():
+def test_the_session_keeps_a_limited_number_of_ended_runs():
     session = current_session()
     with jdw.capture() as first:
         pass

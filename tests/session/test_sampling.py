@@ -1,4 +1,4 @@
-"""`every`: of how many firings one is recorded, on the device where it can be, at run time for a site; `debug=False`: none."""
+"""Test `every` (the sampling of firings, on the device or at run time for a site) and `debug=False`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def loop(x, *, ordered=False):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_in_a_loop_the_program_fires_in_every_nth_iteration_only(ordered, monkeypatch):
+def test_a_sampled_loop_calls_the_host_only_in_every_nth_iteration(ordered, monkeypatch):
     from jax_debug_widgets.taps import capture
 
     called = []
@@ -69,7 +69,7 @@ def test_nested_loops_count_on():
     assert [event.occurrence for event in run.events] == [0, 5, 10]
 
 
-def test_elsewhere_the_host_lets_them_go():
+def test_outside_loops_the_host_drops_the_other_firings():
     step = jax.jit(lambda x: jax.debug.print("x {x}", x=x))
     for _ in range(2):
         with jdw.capture(every=4) as run:
@@ -79,7 +79,7 @@ def test_elsewhere_the_host_lets_them_go():
         assert run.findings == []
 
 
-def test_under_vmap_a_firing_has_all_its_lanes():
+def test_a_sampled_firing_under_vmap_has_all_its_lanes():
     with jdw.capture(every=10) as run:
         jax.jit(jax.vmap(loop))(jnp.zeros(3))
     assert [(event.lane, event.step) for event in run.events] == [((j,), (i,)) for i in (0, 10, 20) for j in range(3)]
@@ -108,7 +108,7 @@ def test_users_callbacks_are_called_each_time_and_echo_writes_all(capfd):
 @pytest.mark.behaviour("C6")
 def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
     def host(i):
-        if i == STEPS - 1:  # One of those that are no event.
+        if i == STEPS - 1:  # This firing is not recorded.
             msg = "the last"
             raise ValueError(msg)
 
@@ -126,7 +126,7 @@ def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
     assert [run.callbacks.call_of(event).number for event in run.events] == [0, 10, 20]
 
 
-def test_results_keep_their_bits(same_bits):
+def test_sampling_changes_no_bit_of_the_results(same_bits):
     def program(x):
         return jax.value_and_grad(lambda x: jnp.sin(loop(x * 1.1)))(x)
 
@@ -207,7 +207,7 @@ def test_every_must_be_positive():
         jdw.capture(every=0)
 
 
-def test_without_debug_nothing_of_jax_debug_is_in_the_program(capfd, same_bits):
+def test_debug_off_removes_jax_debug_from_the_program(capfd, same_bits):
     called = []
 
     def program(x):
@@ -240,7 +240,7 @@ def test_the_programs_own_debugging_comes_back(capfd):
     assert capfd.readouterr().out == "x 2\n"
 
 
-def test_without_debug_what_was_traced_before_is_silent_as_well(capfd, same_bits):
+def test_debug_off_silences_programs_that_were_traced_before(capfd, same_bits):
     def body(x, i):
         jax.debug.print("x {x}", x=x, ordered=True)
         jax.debug.callback(print, x)
@@ -298,7 +298,7 @@ def test_a_site_that_has_not_fired_yet_can_be_muted():
 
 
 @pytest.mark.parametrize("is_jitted", [True, False])
-def test_what_is_muted_is_not_echoed(is_jitted, capfd):
+def test_a_muted_print_is_not_echoed(is_jitted, capfd):
     def say(x):
         jax.debug.print("aloud {x}", x=x)
 

@@ -1,4 +1,4 @@
-"""What a notebook keeps of a run: names, where NaN began, the loss, the last lines, within a bound, each text made once."""
+"""Test what a notebook keeps of a run: names, the origin of NaN, the loss and the last lines, within a size limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def train(count, bad=-1):
         w = step(w, jnp.ones((4, 3)).at[0].set(0.0 if i == bad else 1.0), i)
 
 
-def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss_first():
+def test_a_snapshot_of_all_values_has_names_and_the_origin_of_nan_and_the_loss_first():
     with jdw.capture(watch=True) as run:
         train(8, bad=5)
     kept = snapshot_of(run)
@@ -59,7 +59,7 @@ def test_of_all_that_is_watched_there_are_names_and_where_nan_began_and_the_loss
     assert "No prints or callbacks" not in html and "grad/n2.l2" in html
 
 
-def test_of_a_run_without_prints_it_says_so_and_has_the_names():
+def test_a_snapshot_of_a_run_without_prints_says_so_and_has_the_names():
     with jdw.capture(watch="n2") as run:
         jax.jit(unit)(jnp.ones((2, 3)))
     html = run.panel.bundle()["text/html"]
@@ -82,7 +82,7 @@ def large(x):
 
 @pytest.fixture
 def rendered(monkeypatch):
-    """How many numbers were asked for of each text that was made."""
+    """Return a list with the number of numbers requested for each text that was made."""
     made = []
     printed = Renderer._printed
 

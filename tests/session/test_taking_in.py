@@ -1,4 +1,4 @@
-"""When what has fired is taken in while a run goes on: often where a panel shows it or where much comes, seldom elsewhere."""
+"""Test when events are taken in during a run: often for a panel or at a high rate, otherwise rarely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fire(count):
 
 @pytest.fixture
 def looks(monkeypatch):
-    """Each time that it was asked whether taking in can wait, and the answer; by the clock it always can."""
+    """Return a list with each answer to the question whether taking in can wait; by the clock it always can."""
     answers: list[bool] = []
     can_wait = recording.Recording._can_wait
 
@@ -38,30 +38,30 @@ def looks(monkeypatch):
     return answers
 
 
-def test_what_nobody_sees_is_taken_in_all_the_same():
+def test_firings_are_collected_without_a_panel():
     with jdw.capture() as run:
         fire(1)
         until(lambda: len(run.store) == 1)
 
 
-def test_little_waits_where_no_panel_shows_it(looks):
+def test_few_firings_wait_if_no_panel_shows_the_run(looks):
     with jdw.capture() as run:
         fire(3)
         seen = len(looks)
         until(lambda: len(looks) >= seen + 3)
         assert len(run.store) == 0
-        assert len(run.events) == 3  # Who asks gets them.
+        assert len(run.events) == 3  # Reading the events takes them in.
     assert all(looks)
 
 
-def test_much_does_not_wait(looks):
+def test_many_firings_are_collected_at_once(looks):
     with jdw.capture() as run:
         fire(recording._MUCH)
         until(lambda: len(run.store) > 0)
     assert not all(looks)
 
 
-def test_nothing_waits_where_a_panel_shows_it(looks):
+def test_firings_do_not_wait_if_a_panel_shows_the_run(looks):
     with jdw.capture() as run:
         run.panel  # noqa: B018 - opens it
         fire(3)
@@ -70,7 +70,7 @@ def test_nothing_waits_where_a_panel_shows_it(looks):
 
 
 def wanted_pauses(monkeypatch):
-    """What each tick answered, in order."""
+    """Return a list with the answer of each tick."""
     pauses: list[float | None] = []
     tick = recording.Recording._tick
 
@@ -82,13 +82,13 @@ def wanted_pauses(monkeypatch):
     return pauses
 
 
-def test_ticks_are_seldom_where_nobody_looks_or_nothing_is_new(monkeypatch):
+def test_ticks_are_rarer_without_a_panel_or_without_news(monkeypatch):
     pauses = wanted_pauses(monkeypatch)
     with jdw.capture() as run:
         until(lambda: recording._UNSEEN_PAUSE_S in pauses)
         assert 0.0 not in pauses
         run.panel  # noqa: B018 - opens it
-        until(lambda: 0.0 in pauses)  # It has been told how things stand.
+        until(lambda: 0.0 in pauses)  # The panel has been told the state.
         until(lambda: pauses[-1] == recording._IDLE_PAUSE_S)
         told = pauses.count(0.0)
         fire(1)

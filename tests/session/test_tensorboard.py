@@ -1,4 +1,4 @@
-"""What TensorBoard reads of a run."""
+"""Test the files of a run for TensorBoard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trained(x):
 
 @pytest.fixture(scope="module")
 def run():
-    """Numbers, small arrays, lanes, NaN and names that a tag must not have."""
+    """Return a run with numbers, small arrays, lanes, NaN, and names that are not valid tags."""
     with jdw.capture(watch="h") as run:
         for scale in (1.0, jnp.nan):
             trained(jnp.ones(3) * scale)
@@ -44,7 +44,7 @@ def run():
 
 
 def read(folder):
-    """Tag -> the steps, values and times that TensorBoard's own reader finds."""
+    """Return for each tag the steps, values and times that TensorBoard's own reader finds."""
     backend = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     log = backend.EventAccumulator(str(folder), {"scalars": 0})
     log.Reload()

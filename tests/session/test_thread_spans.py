@@ -1,4 +1,4 @@
-"""Which thread made a call, ran a host function, or waited."""
+"""Test which threads made calls, ran host functions, or waited."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_calls_and_host_functions_know_their_threads():
 
 @pytest.fixture
 def shortest(monkeypatch):
-    """Say how long a wait must be to be told, in nanoseconds: how long it is depends on the machine."""
+    """Set the shortest recorded wait, in nanoseconds; real waits depend on the machine."""
     return lambda ns: monkeypatch.setattr(waits, "_SHORTEST_NS", ns)
 
 
 @pytest.fixture
 def sharded():
-    """A program on four devices, each of which calls a function; the call returns before they have."""
+    """Return a program on four devices that each call a function; the call returns before these have returned."""
     mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:4]), ("i",))
     spec = jax.sharding.PartitionSpec("i")
 
@@ -100,7 +100,7 @@ def test_the_programs_own_effects_barrier_is_told_and_not_what_it_waits_for(shar
     assert len([site for site, _, _ in spans if site >= 0]) == 4
 
 
-def test_what_is_there_already_is_no_wait(sharded, shortest):
+def test_a_wait_that_is_over_at_once_has_no_span(sharded, shortest):
     shortest(10**12)
     with jdw.capture() as run:
         jax.block_until_ready(sharded(jnp.arange(8.0)))

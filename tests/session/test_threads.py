@@ -1,4 +1,4 @@
-"""Threads that a captured cell starts, and captures in several threads at once."""
+"""Test threads that a captured cell starts, and simultaneous captures in several threads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_thread_that_the_cell_starts_is_captured(capfd):
 
 
 def called_at_once():
-    """Call with 0, then from two threads at once with 10 and 20, a loop of three whose iterations wait for each other."""
+    """Run a loop of three with 0, then from two threads with 10 and 20, whose iterations wait for each other."""
     alone, both = threading.Barrier(1), threading.Barrier(2)
     together = alone
 
@@ -91,7 +91,7 @@ def test_events_of_calls_that_threads_make_at_once_are_given_to_the_call_of_thei
     assert run.notes == []
 
 
-def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(monkeypatch):
+def test_simultaneous_calls_are_not_told_apart_if_the_firing_thread_is_unknown(monkeypatch):
     monkeypatch.setattr(Stamps, "threads_of", lambda _stamps, stamps: np.zeros_like(stamps))
     with jdw.capture() as run:
         called_at_once()
@@ -103,7 +103,7 @@ def test_where_nothing_says_which_thread_fired_calls_at_once_are_not_told_apart(
 
 @pytest.mark.behaviour("P9")
 def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
-    """XLA runs these in threads of its own."""
+    """XLA runs these calls in threads of its own."""
     silent = jax.jit(lambda z: z @ z * 0.001)
     begin = jax.block_until_ready(silent(jnp.ones((300, 300))))
 
@@ -138,7 +138,7 @@ def test_events_of_calls_that_wait_for_other_programs_are_each_calls_own():
 
 
 def on_all_devices(function):
-    """It, jitted, of a number, and once on each device."""
+    """Return a jitted function of a number that runs `function` once on each device."""
     mesh = cpu_mesh((len(jax.devices("cpu")),), ("data",))
     return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))
 
@@ -192,7 +192,7 @@ def test_tasks_of_a_pool_are_captured_even_if_its_threads_are_older():
     assert not any("does not capture" in note for note in run.notes)
 
 
-def test_what_a_task_raises_is_what_it_raised():
+def test_an_exception_of_a_task_is_unchanged():
     def fail(x):
         raise LookupError(x)
 
@@ -288,7 +288,7 @@ def test_python_has_its_own_methods_back():
 def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
     step = printing("other")
 
-    def ended_elsewhere():  # In a thread of its own, which stays captured.
+    def ended_elsewhere():  # It runs in a thread of its own, which stays captured.
         capture = jdw.capture()
         run = capture.__enter__()
         step(1.0)
@@ -304,7 +304,7 @@ def test_a_capture_that_ends_in_another_thread_ends_and_says_so():
 
 
 @pytest.mark.parametrize("later", [{}, {"echo": True}], ids=["alike", "echoing"])
-def test_what_a_thread_says_after_its_capture_is_of_that_capture(later):
+def test_events_of_a_thread_after_its_capture_belong_to_that_capture(later):
     given, told = queue.Queue(), queue.Queue()
 
     @jax.jit
@@ -340,7 +340,7 @@ def test_what_a_thread_says_after_its_capture_is_of_that_capture(later):
     assert [call.state for call in first.calls] == ["drained"] * 4
     assert [len(run.callbacks.calls) for run in (first, second)] == [4, 1]
     assert first.findings == second.findings == []
-    with jdw.capture() as third:  # Nobody is in it any more: what is compiled for it is used again.
+    with jdw.capture() as third:  # No thread is in that capture any more, so its executables are used again.
         f(5)
     assert third.box == first.box
     assert third.calls[0].trace is None

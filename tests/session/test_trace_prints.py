@@ -1,4 +1,4 @@
-"""Python's `print` in a function that JAX traces: written as ever, and told apart from what the program prints."""
+"""Test Python's `print` in a traced function: written as usual, and distinguished from prints of the program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_step():
 
 
 @pytest.mark.behaviour("P3")
-def test_it_is_told_once_a_trace_with_the_call_and_the_reason(capsys):
+def test_a_print_while_tracing_is_listed_once_a_trace_with_call_and_reason(capsys):
     step = make_step()
     with jdw.capture(echo=False) as run:
         for argument in (jnp.ones(2), jnp.ones(2), jnp.ones(3)):
@@ -53,7 +53,7 @@ def test_it_is_told_once_a_trace_with_the_call_and_the_reason(capsys):
 
 
 @pytest.mark.behaviour("P3")
-def test_it_stands_apart_from_events_in_the_calls_the_notes_and_the_text():
+def test_a_print_while_tracing_is_no_event_but_in_calls_notes_and_summary():
     step = make_step()
     with jdw.capture() as run:
         step(jnp.ones(2))
@@ -109,7 +109,7 @@ def test_un_jitted_transformations_run_the_function_each_time(name, transform):
     assert all("each time" in one.why for one in run.trace_prints)
 
 
-def test_other_prints_are_nobodys_business(capfd):
+def test_prints_outside_traces_or_to_other_streams_are_left_alone(capfd):
     def f(x):
         print("to stderr", file=sys.stderr)
         print()
@@ -139,7 +139,7 @@ def test_print_is_pythons_own_before_and_after():
     assert builtins.print is PRINT
 
 
-def test_what_print_raises_is_raised():
+def test_an_exception_of_print_is_raised():
     class Unprintable:
         def __str__(self) -> str:
             raise LookupError("no words")

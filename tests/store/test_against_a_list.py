@@ -1,4 +1,4 @@
-"""The store says what a plain list of all events says, of those that it keeps."""
+"""Test that the store gives the answers of a plain list of all events, for the events that it keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 @dataclass
 class Expected:
-    """One event as the list has it."""
+    """An event in the list."""
 
     tap: object
     time_ns: int
@@ -36,7 +36,7 @@ class Expected:
 
 
 class PlainList:
-    """The naive twin of the store: every event, and a walk over it for each question."""
+    """A simple version of the store: it keeps every event, and searches all of them for each question."""
 
     def __init__(self, budget, origin_ns) -> None:
         self.budget, self.origin_ns, self.events, self.oldest = budget, origin_ns, [], 0
@@ -75,7 +75,7 @@ class PlainList:
         self.forget()
 
     def ordinal(self, tap, coordinates, call):
-        """How often this tap had fired on this device since its call began."""
+        """Return how often this tap had fired on this device since its call began."""
         key = (call, tap, *coordinates.values())
         self.fired_in[key] += 1
         return self.fired_in[key] - 1
@@ -94,7 +94,7 @@ class PlainList:
 
     @property
     def room(self):
-        """Once a firing was large, an eighth of the bytes, or as much as it takes, is for what waits."""
+        """Return the bytes for kept events: once a firing was large, an eighth of all is reserved for waiting ones."""
         largest, whole = max((e.tap.nbytes for e in self.events), default=0), self.budget.nbytes
         return whole if largest < COUNTED else max(whole - max(whole // 8, largest), min(largest + OVERHEAD, whole))
 
@@ -114,7 +114,7 @@ def step_of(nesting, ordinal):
 
 
 def flat_step(e):
-    """The outermost iteration, and the index over the inner loops, row by row; -1 for what there is not."""
+    """Return the outermost iteration, and the index over the inner loops in row-major order; -1 if there is none."""
     inner = 0
     for length, iteration in zip(e.tap.nesting.loops[1:], e.step[1:], strict=False):
         inner = inner * length + iteration
@@ -158,7 +158,7 @@ BUDGETS = {
 
 @pytest.fixture(params=BUDGETS.values(), ids=BUDGETS)
 def filled(request, make_tap, fire):
-    """A store and its twin after each of some random ingestions."""
+    """Return a store and the plain list, after each of some random batches."""
 
     def steps(seed):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Steps go on from the events that were dropped: what is kept stands where it stands in a run that keeps all."""
+"""Test that steps continue after dropped events: kept events have the steps of a run that keeps all."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def in_some_calls(n):
     [in_a_loop, in_loops_in_each_other, in_a_while, backwards, by_lane, outside_loops, in_some_calls],
     ids=lambda one: one.__name__,
 )
-def test_what_is_kept_has_the_steps_that_it_has_where_all_is_kept(program, budget):
+def test_steps_of_kept_events_do_not_depend_on_what_was_dropped(program, budget):
     step = jax.jit(program)
 
     def captured(most=1000):
@@ -97,4 +97,5 @@ def test_gradients_of_a_loop_that_runs_from_its_end(budget):
     steps, values = captured()
     kept_steps, kept = captured(budget)
     assert 0 < len(kept) < len(values)
-    assert set(zip(kept_steps, kept, strict=True)) < set(zip(steps, values, strict=True))  # In the order of the steps.
+    # Kept values have the order of their steps.
+    assert set(zip(kept_steps, kept, strict=True)) < set(zip(steps, values, strict=True))

@@ -1,4 +1,4 @@
-"""What waits to be taken in: nothing is lost or mixed up, and large values do not fill the memory."""
+"""Test the events that wait to be taken in: none is lost or mixed up, and large values do not fill the memory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_newest_large_values_stay_within_the_limit(make_tap, limit):
     assert lost_of(inbox.take()).count(False) == kept, "what was taken out counts no more"
 
 
-def test_what_could_not_wait_is_counted_and_leaves_the_rest_as_it_is(make_tap):
+def test_values_that_a_full_inbox_drops_are_counted_and_leave_the_others_intact(make_tap):
     tap, small = make_tap(1, lanes=(2,), shapes=((ELEMENTS,),)), make_tap(2)
     inbox, store = Inbox(3 * tap.nbytes), Store(Budget(nbytes=8 * tap.nbytes), 0)
     for i in range(10):
@@ -161,7 +161,7 @@ def test_whole_values_that_are_watched_together_are_within_the_limit(make_tap):
     assert store.history.series(2, 0)[2].tolist() == list(range(0, 100, 10))
 
 
-def test_what_waits_and_what_is_kept_are_within_one_budget(make_tap):
+def test_the_inbox_and_the_store_share_one_budget(make_tap):
     tap, budget = make_tap(1, shapes=((ELEMENTS,),)), Budget(nbytes=8 * NBYTES)
     inbox, store = Inbox(budget.nbytes), Store(budget, 0)
     most, sent = 0, Counter()

@@ -1,4 +1,4 @@
-"""What the store costs, and what it promises while others write."""
+"""Test the memory of the store, and what readers see while others write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def ingest(store, firings):
 
 def test_a_million_scalars_would_be_tens_of_megabytes(make_tap):
     tap, store = make_tap(1), Store(Budget(), ORIGIN)
-    values = np.arange(200_000, dtype=np.float32)  # A fifth of a million: measuring them takes ten times as long.
+    # Only a fifth of a million, because measuring memory makes this ten times slower.
+    values = np.arange(200_000, dtype=np.float32)
     tracemalloc.start()
     try:
         for start in range(0, len(values), 50_000):
@@ -81,7 +82,7 @@ def write(store, tap):
 
 
 def read(store, over):
-    """Every way to read, each answer whole in itself."""
+    """Read in every way; each answer is consistent."""
     while not over.is_set():
         for event in store.last(50):
             one, three = event.values

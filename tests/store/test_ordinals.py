@@ -1,4 +1,4 @@
-"""Which iteration a firing is of: how often its tap had fired before in its call, in all that has been taken in."""
+"""Test the iteration of a firing: how often its tap had fired before in its call, over all batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jax_debug_widgets.store.ordinals import Ordinals
 from tests.store.firing_batches import batch_of
 
 
-def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
+def test_ordinals_continue_over_several_batches_of_a_call(make_tap):
     tap, other, ordinals = make_tap(1), make_tap(2), Ordinals()
 
     def of(calls, tap=tap):
@@ -18,7 +18,7 @@ def test_counting_goes_on_where_a_call_is_taken_in_by_parts(make_tap):
     assert of([5, 5, 5]) == [0, 1, 2]
     assert of([5, 5]) == [3, 4]
     assert of([5], other) == [0]
-    assert of([5, 6, 5, 6]) == [5, 0, 6, 1]  # Two calls of two threads.
+    assert of([5, 6, 5, 6]) == [5, 0, 6, 1]  # Calls of two threads.
     assert of([6, 6]) == [2, 3]
     assert of([5]) == [7]
     ordinals.doubtful[1] = 6

@@ -1,4 +1,4 @@
-"""A stamp tells when something fired and, once asked to, in which thread."""
+"""Test stamps: the time of a firing and, on request, its thread."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_a_stamp_is_the_time_and_tells_the_thread_once_that_is_asked_for():
     assert (np.diff([before, *times_of(told), perf_counter_ns()]) >= 0).all()
 
 
-def test_of_more_threads_than_have_a_number_the_rest_is_not_told():
+def test_threads_beyond_the_available_numbers_are_reported_as_unknown():
     stamps, taken, together = Stamps(), {}, threading.Barrier(70)
     stamps.tell_threads(True)
 
     def fire():
-        together.wait(PATIENCE)  # All at once: idents of threads that have ended are given again.
+        together.wait(PATIENCE)  # All threads run at once, because the ident of an ended thread is used again.
         taken[threading.get_ident()] = stamps.now()
         together.wait(PATIENCE)
 
@@ -48,7 +48,7 @@ def test_of_more_threads_than_have_a_number_the_rest_is_not_told():
     assert stamps.threads_of(np.array([stamps.now()])).tolist() == [threading.get_ident()], "of the next capture"
 
 
-def test_what_is_taken_out_of_an_inbox_has_its_thread_and_its_time(make_tap):
+def test_events_taken_from_an_inbox_have_their_thread_and_time(make_tap):
     inbox, taps, idents = Inbox(), [make_tap(0), make_tap(1, shapes=((1 << 12,),))], set()
     inbox.stamps.tell_threads(True)
 

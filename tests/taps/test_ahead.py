@@ -1,4 +1,4 @@
-"""Programs that are compiled ahead of time inside a capture, and called inside it and outside of all."""
+"""Test programs that are compiled ahead of time in a capture, and called inside and outside of captures."""
 
 import contextvars
 import threading
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 def said(capsys, call, x):
-    """The lines that a call prints, sorted where devices and lanes may come in any order."""
+    """Return the printed lines of a call, sorted if devices or lanes may print in any order."""
     capsys.readouterr()
     call(x)
     jax.effects_barrier()
@@ -99,10 +99,11 @@ def test_outside_captures_its_callbacks_run_and_are_nobodys():
     jax.effects_barrier()
     assert [float(x) for x in seen] == [1.0, 2.0]
     assert type(seen[1]) is type(seen[0])
-    assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]  # JAX leaves out the one without a result.
+    # JAX removes the callback without a result.
+    assert sorted(int(row.calls) for row in run.callbacks) == [0, 1, 1]
 
 
-def test_what_is_late_is_still_its_captures():
+def test_late_events_belong_to_the_capture_of_their_call():
     with jdw.capture(barrier=False) as run:
         compiled = jax.jit(jax.vmap(in_a_loop)).lower(XS).compile()
         compiled(XS)
@@ -110,7 +111,7 @@ def test_what_is_late_is_still_its_captures():
     assert len(run.events) == 12
 
 
-def test_another_capture_has_its_own_options(capsys):
+def test_a_compiled_program_follows_the_options_of_each_capture(capsys):
     with jdw.capture() as run:
         compiled = jax.jit(plain).lower(1.0).compile()
         compiled(1.0)
@@ -144,7 +145,7 @@ def test_a_capture_of_another_thread_has_what_it_calls():
     assert [event.text for event in ours[0].events] == ["x 2.0"]
 
 
-def test_what_is_lowered_in_a_capture_may_be_compiled_after_it(capsys):
+def test_a_program_lowered_in_a_capture_can_be_compiled_after_it(capsys):
     with jdw.capture() as run:
         lowered = jax.jit(plain).lower(1.0)
     compiled = lowered.compile()
@@ -155,7 +156,7 @@ def test_what_is_lowered_in_a_capture_may_be_compiled_after_it(capsys):
     assert [event.text for event in later.events] == ["x 3.0"]
 
 
-def test_it_says_of_wrong_arguments_what_jax_says():
+def test_wrong_arguments_raise_the_error_that_jax_raises():
     def error_of(compiled, *args: object):
         with pytest.raises(TypeError) as caught:
             compiled(*args)
@@ -178,7 +179,7 @@ def test_a_program_that_says_nothing_is_jaxs_own():
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.vmap], ids=["plain", "jit", "vmap"])
-def test_who_asks_for_a_sharding_is_told_once(around):
+def test_the_callback_of_inspect_array_sharding_is_called_once(around):
     told = []
 
     def asking(x):
@@ -200,7 +201,7 @@ def test_who_asks_for_a_sharding_is_told_once(around):
     assert {event.site.kind for event in again.events} == {"print"}
 
 
-def test_it_is_compiled_once_more_for_the_same_device():
+def test_a_compiled_program_keeps_its_device_in_and_after_a_capture():
     device = jax.devices("cpu")[1]
     with jdw.capture() as run, jax.default_device(device):
         compiled = jax.jit(plain).lower(1.0).compile()
@@ -210,8 +211,8 @@ def test_it_is_compiled_once_more_for_the_same_device():
     assert not run.events
 
 
-def test_what_a_host_function_raises_is_of_the_type_that_jax_raises():
-    """JAX's C++ dispatches no program that is compiled ahead of time and calls the host."""
+def test_an_error_of_a_host_function_has_the_type_that_jax_raises():
+    """JAX's C++ does not dispatch a program that is compiled ahead of time and calls the host."""
 
     def load(x):
         if x > 1:

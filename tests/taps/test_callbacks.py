@@ -1,4 +1,4 @@
-"""A user's `jax.debug.callback` gets what it gets without a capture, and may raise."""
+"""Test that a user's `jax.debug.callback` gets the same arguments as without a capture, and may raise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ARGUMENTS = {
 
 
 class Seen:
-    """A callback that keeps the type, dtype and bits of what it was given."""
+    """A callback that keeps type, dtype and bits of its arguments."""
 
     def __init__(self) -> None:
         self.calls = []
@@ -89,7 +89,7 @@ def test_lanes_come_one_by_one_in_the_order_of_jax(wrap):
 
 
 class OwnError(Exception):
-    """Raised by a user's callback."""
+    """An exception of a user's callback."""
 
 
 def raising(x):
@@ -104,7 +104,7 @@ def looping(x):
 def raised(program):
     with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is what the test compares.
         seen(program)
-    # What else JAX's runtime says is the trace of its own frames, which differ.
+    # The rest of the message is the trace of JAX's own frames, which differ.
     return type(caught.value), [line for line in str(caught.value).splitlines() if "two is too many" in line]
 
 
@@ -149,7 +149,7 @@ def test_an_exception_that_ends_the_capture_leaves_a_healthy_process(capfd):
 
 
 def still_works(capfd):
-    """Neither the next plain call nor the next capture feels anything of an earlier failure."""
+    """Assert that an earlier failure affects neither the next plain call nor the next capture."""
     capfd.readouterr()
     f = jax.jit(lambda x: (jax.debug.print("alive {x}", x=x), x + 1)[1])
     assert f(1.0) == 2
@@ -162,7 +162,7 @@ def still_works(capfd):
 
 
 @pytest.mark.behaviour("P7")
-def test_a_callback_may_print_and_start_threads(capsys):
+def test_a_callback_may_start_threads_that_print(capsys):
     def busy(x):
         thread = threading.Thread(target=lambda: sys.stdout.write(f"from a thread {x}\n"))
         thread.start()

@@ -1,4 +1,4 @@
-"""A call of a function in a capture fails where the same call fails without one; the error's type may differ."""
+"""Test that a call fails in a capture exactly if it fails without one; the type of the error may differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def asking(x):
     return jax.pure_callback(positive, like(x), x, vmap_method="sequential")
 
 
-# Each is made anew: JAX goes by functions that it has seen.
+# Each function is new, because JAX caches by function.
 PROGRAMS = {
     "calling the host": lambda: jax.jit(lambda x: asking(x) * 2),
     "donating": lambda: jax.jit(lambda x: asking(x) * 2, donate_argnums=0),
@@ -55,7 +55,7 @@ def argument(kind):
 
 
 def fails(program, kind):
-    """Whether a call with such an argument raises."""
+    """Return whether a call with such an argument raises."""
     try:
         jax.block_until_ready(program(argument(kind)))
     except (jax.errors.JaxRuntimeError, RuntimeError, ValueError, TypeError):
@@ -67,7 +67,7 @@ def fails(program, kind):
 @pytest.mark.parametrize("watch", [None, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.each
-def test_what_was_called_before_fails_as_without_a_capture(name, watch):
+def test_a_function_called_before_fails_in_a_capture_as_without_one(name, watch):
     make = PROGRAMS[name]
     for before in HISTORIES.values():
         plain, program = make(), make()

@@ -1,4 +1,4 @@
-"""Programs without long loops give what they say among their results, and nobody can tell but by the time it takes."""
+"""Test programs without long loops: printed values become results of the program, without any visible difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def branch(x):
 
 
 def numbers(x):
-    """Of several types, some of them twice, in another function, and among arrays."""
+    """Print values of several dtypes: some of them twice, some in another function, some among arrays."""
     total, count = x.sum(), jnp.int32(x.size) + 0 * x.argmax()
     jax.debug.print("{} {} {} {}", total, x, count, x.max() > 0.5)
     for dtype in (jnp.float16, jnp.bfloat16, jnp.uint8, jnp.complex64, jnp.float8_e5m2):
@@ -129,7 +129,7 @@ def told(run):
 
 @pytest.mark.behaviour("P1", "P3", "P4")
 @pytest.mark.parametrize("name", STRAIGHT)
-def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, same_bits):
+def test_prints_handed_over_as_results_equal_prints_by_host_calls(name, handed, printed, same_bits):
     program = jax.jit(STRAIGHT[name])
     plain, written = printed(lambda: program(X))
     with jdw.capture() as run:
@@ -147,7 +147,7 @@ def test_what_is_handed_over_is_what_is_said_to_the_host(name, handed, printed, 
 
 @pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("name", CALLING)
-def test_what_must_be_told_when_it_happens_calls_the_host(name, handed):
+def test_prints_that_cannot_wait_for_the_end_call_the_host(name, handed):
     program = jax.jit(CALLING[name])
     with jdw.capture() as run:
         program(X)
@@ -172,7 +172,7 @@ def test_a_call_in_flight_is_waited_for_as_jax_waits_for_its_effects(handed):
         for _ in range(5):
             y = long(x)
         y.block_until_ready()
-        # Its results are there together, and whoever reads takes in what has been said.
+        # All results of a program are ready together, and reading takes in its events.
         until(lambda: len(run.events) == 8)
     assert len(handed) == 8
     states = [(call.state, call.events) for call in run.calls]
@@ -213,8 +213,8 @@ def test_each_call_in_flight_has_its_own_events_also_where_few_are_recorded():
 
 
 def test_sampled_calls_that_python_dispatches_wait_for_no_older_one(monkeypatch):
-    """What is among a program's results is known to be that call's: to wait until the older one is told took a second each."""
-    taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # Where arguments are given away Python dispatches what prints.
+    """Values among a program's results are known to be those of the call; waiting for the older call took a second."""
+    taker = jax.jit(lambda x: x + 7, donate_argnums=0)  # After a donation, Python dispatches programs that print.
     taker(jnp.ones(3))
     waited = []
     theirs = CallSerializer._wait
@@ -270,11 +270,11 @@ def test_single_numbers_of_one_type_are_one_result(handed):
 
 
 def saying(teller):
-    """What a program says that says one array."""
+    """Return a program that prints one array."""
     return ReportingProgram(None, (PassedLine(teller, (None,), 1),), Packing(1, ((0, None),)))
 
 
-def test_more_calls_than_anyone_looks_at_are_told_meanwhile():
+def test_a_full_backlog_is_read_even_if_nobody_looks():
     kept = backlog.Backlog()
     heard, one = [], jnp.float32(1)
 
@@ -334,7 +334,7 @@ def test_a_nan_that_a_later_call_gives_is_the_error_that_it_is_without_us():
 
 @pytest.fixture
 def by_python(monkeypatch):
-    """The calls that Python dispatches; others are dispatched by C++, as nobody has given an argument away."""
+    """Return the calls that Python dispatches; C++ dispatches the others, because no argument is donated."""
     monkeypatch.setattr(handover, "are_given_away_already", lambda _cache: False)
     monkeypatch.setattr(current_session().capture.handover, "_are_given_away", False)
     calls = []
@@ -354,7 +354,7 @@ class State:
 
 
 @pytest.mark.behaviour("P1")
-def test_from_its_second_call_on_a_program_is_dispatched_as_one_without_effects(handed, by_python, same_bits):
+def test_a_program_is_dispatched_without_effects_from_its_second_call_on(handed, by_python, same_bits):
     @jax.jit
     def step(state):
         key, own = jax.random.split(state.key)
@@ -377,7 +377,7 @@ def test_from_its_second_call_on_a_program_is_dispatched_as_one_without_effects(
     assert len(handed) == 10
 
 
-def test_who_wants_to_hold_a_program_is_asked_from_its_next_call_on(handed):
+def test_a_closed_gate_is_asked_from_the_next_call_on(handed):
     program = jax.jit(said)
     gate, asked = current_session().capture.gate, []
     may_pass = gate.may_pass
@@ -416,7 +416,7 @@ KNOWN = jax.jit(lambda x: x + 3, donate_argnums=0)
 @pytest.mark.parametrize("taker", TAKERS)
 @pytest.mark.parametrize("function", [said, quiet])
 @pytest.mark.parametrize("watch", [None, "h"])
-def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
+def test_a_donated_argument_is_refused_as_without_a_capture(function, taker, watch):
     def refused():
         program = jax.jit(lambda x: function(x) + 1, donate_argnums=0 if taker == "itself" else ())
         take = TAKERS[taker](program)
@@ -439,8 +439,8 @@ def test_what_was_given_away_is_refused_as_without_us(function, taker, watch):
 
 
 @pytest.mark.parametrize("capture", [{}, {"watch": "h"}])
-def test_what_was_given_away_outside_all_captures_is_refused_as_without_us(capture):
-    """To a program that none has run: C++ would say something else of it."""
+def test_arrays_donated_outside_of_captures_are_refused_as_without_a_capture(capture):
+    """The program is new: for a known program C++ would raise another message."""
     program, taker = jax.jit(lambda x: said(x) + 1), jax.jit(lambda x: x + 5, donate_argnums=0)
     x, y = jnp.ones(3), jnp.ones(3)
     taker(x)
@@ -476,7 +476,7 @@ def test_arguments_are_given_away_as_without_us(function):
     assert len(run.events) == 2
 
 
-def test_what_was_said_is_read_where_transfers_are_forbidden():
+def test_events_can_be_read_under_a_transfer_guard():
     program = jax.jit(said)
     x = jax.device_put(X)
     with jdw.capture() as run, jax.transfer_guard("disallow"):

@@ -1,4 +1,4 @@
-"""No frame, no location and no message of ours reaches the user: they are hidden as JAX's own are."""
+"""Test that users see no frame, location or message of ours: they are hidden as JAX's own are."""
 
 import logging
 import traceback
@@ -37,7 +37,7 @@ RAISING = {
 
 @pytest.fixture
 def filtered() -> Iterator[None]:
-    """Have JAX remove its frames, as it does in a script."""
+    """Make JAX remove its frames, as it does in a script."""
     before = jax.config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "remove_frames")
     yield
@@ -47,7 +47,7 @@ def filtered() -> Iterator[None]:
 @capturing
 @pytest.mark.usefixtures("filtered")
 @pytest.mark.parametrize("name", RAISING)
-def test_what_tracing_raises_has_the_frames_that_it_has_without_us(name, options):
+def test_an_error_while_tracing_has_the_same_frames_as_without_a_capture(name, options):
     def frames():
         with pytest.raises(ValueError, match="no ") as caught:
             RAISING[name]()
@@ -73,7 +73,7 @@ WAITS = {waits.__file__, guard.__file__} if PLATFORM != "cpu" else ()
 
 @capturing
 @pytest.mark.parametrize("name", CALLBACKS)
-def test_what_callbacks_raise_shows_the_users_lines_and_none_of_ours(name, options, caplog):
+def test_an_error_in_a_callback_shows_only_the_users_lines(name, options, caplog):
     x = jnp.ones(2) if name == "of a vmap" else jnp.float32(1)
 
     def run():

@@ -1,4 +1,4 @@
-"""What interpreted Pallas kernels print, and which program of the grid printed it."""
+"""Test prints of interpreted Pallas kernels, with the program of the grid that printed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_step_is_the_place_in_the_grid():
     assert [event.step for event in run.events if event.text.startswith("second")] == [()] * 3
 
 
-def test_nothing_of_a_kernel_is_there_without_debug(capfd):
+def test_a_kernel_prints_nothing_with_debug_off(capfd):
     with jdw.capture(debug=False) as run:
         WRAPS["jit"]()
     assert (len(run.events), capfd.readouterr().out) == (0, "")

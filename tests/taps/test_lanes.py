@@ -1,4 +1,4 @@
-"""A vmapped print costs one host call a firing, and is still one event a lane."""
+"""Test that a vmapped print makes one host call for each firing, and one event for each lane."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_nested_lanes_are_one_host_call_and_an_event_each():
 
 
 @pytest.mark.behaviour("P4")
-def test_each_value_carries_the_lanes_that_it_has():
+def test_a_print_has_the_lanes_of_its_own_values():
     def f(x, y):
         jax.debug.print("{x} {y}", x=x, y=y)
         jax.debug.print("{y}", y=y)
@@ -108,7 +108,7 @@ def test_series_share_the_step_between_lanes():
     assert values.dtype == np.float32
 
 
-def test_no_lanes_are_no_event():
+def test_a_vmap_over_zero_lanes_has_no_event():
     with jdw.capture() as run:
         jax.jit(jax.vmap(printing))(jnp.zeros(0))
         jax.vmap(jax.vmap(printing))(jnp.zeros((3, 0)))

@@ -1,4 +1,4 @@
-"""Where on a mesh a firing came from: un-jitted `shard_map`, and one over some of the axes."""
+"""Test the place of a firing on a mesh: in an unjitted `shard_map`, and in one over some of the axes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_un_jitted_what_devices_have_in_common_is_of_the_axes_on_which_it_differ
 
 @pytest.mark.behaviour("P5")
 def test_un_jitted_what_jax_brings_together_of_several_devices_has_no_place(printed):
-    # JAX pairs the blocks of values that differ on other axes as they come: what it prints together was never together.
+    # JAX pairs blocks of values on different axes in the order of arrival, so its lines mix unrelated values.
     mesh = mesh_of_four()
 
     def block(x):
@@ -86,7 +86,7 @@ def test_un_jitted_what_jax_brings_together_of_several_devices_has_no_place(prin
 
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("options", [{}, {"partitioned": True}], ids=["plain", "partitioned"])
-def test_of_a_mesh_of_which_some_axes_are_left_to_the_compiler_the_others_are_told(options, printed):
+def test_a_partly_automatic_shard_map_tells_the_manual_axes(options, printed):
     mesh = mesh_of_four()
 
     def shard(x):
@@ -100,14 +100,14 @@ def test_of_a_mesh_of_which_some_axes_are_left_to_the_compiler_the_others_are_to
         program(x)
     assert Counter(event.text for event in run.events) == Counter(written.splitlines())
     assert all(event.mesh_coords == {"a": int(event.text[-1])} for event in run.events)
-    assert {event.device for event in run.events} == {""}  # One of two fires, and none says which.
+    assert {event.device for event in run.events} == {""}  # One of two devices fires, and it is not known which.
     assert run.findings == []
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="There JAX does not come back from lowering it")
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("is_set", [True, False], ids=["set_mesh", "handed over"])
-def test_a_shard_map_in_one_that_has_left_it_axes_is_told_both(is_set):
+def test_a_shard_map_inside_a_partly_automatic_one_tells_both_axes(is_set):
     mesh = mesh_of_four()
 
     def inner(x):

@@ -1,4 +1,4 @@
-"""Source is parsed while other threads parse."""
+"""Test that source can be parsed while other threads parse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_threads_parse_at_once():
 
 
 @pytest.mark.parametrize("error", [SystemError("AST constructor"), ValueError("null bytes"), RecursionError("deep")])
-def test_whatever_goes_wrong_is_an_error_of_the_syntax(monkeypatch, error):
+def test_each_failure_of_the_parser_is_a_syntax_error(monkeypatch, error):
     def fail(_text):
         raise error
 
@@ -33,7 +33,7 @@ def test_whatever_goes_wrong_is_an_error_of_the_syntax(monkeypatch, error):
         parsing.parse("x")
 
 
-def test_it_is_tried_again_where_others_have_disturbed_it(monkeypatch):
+def test_parsing_is_tried_again_after_a_disturbance_by_another_thread(monkeypatch):
     tries = []
 
     def fail_once(text):

@@ -1,4 +1,4 @@
-"""`vmap` runs what a lane alone would not have run: JAX prints it, and it is marked."""
+"""Test phantoms: prints that run only because `vmap` runs both branches; JAX prints them, and they are marked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def asked_in_a_branch(x):
 
 
 def asked_of_several(x):
-    """With a constant, a key among what is carried, a branch and another loop in the condition."""
+    """Run a `while` whose condition has a constant, a key in the carry, a branch and an inner loop."""
     limit = jnp.abs(x) / 2
 
     def go_on(carry):
@@ -144,7 +144,7 @@ def texts(events):
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: f], ids=["jit", "eager"])
 @pytest.mark.each
-def test_what_is_not_marked_is_what_each_lane_says_alone(program, wrap, printed, same_bits):
+def test_events_that_are_no_phantoms_are_those_of_each_lane_alone(program, wrap, printed, same_bits):
     plain, written = printed(lambda: wrap(jax.vmap(program))(XS))
     with jdw.capture() as run:
         captured = wrap(jax.vmap(program))(XS)
@@ -158,7 +158,7 @@ def test_what_is_not_marked_is_what_each_lane_says_alone(program, wrap, printed,
 
 @pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("program", [one_of_two, one_in_another, in_a_scan])
-def test_under_grad_as_well(program, printed):
+def test_phantoms_are_marked_under_grad(program, printed):
     def loss(xs):
         return jax.vmap(program)(xs).sum()
 
@@ -177,7 +177,7 @@ def test_derivative_rules_in_a_branch_get_the_arguments_that_are_theirs(looped, 
     def cubed(x, y):
         return say("value", x) ** 3 * y
 
-    # Of what the forward rule keeps, JAX takes what is an argument from the call itself, by its position.
+    # JAX reads residuals that are arguments from the call itself, by their position.
     cubed.defvjp(
         lambda x, y: (cubed(x, y), (x, y, x * y)),
         lambda kept, g: (say("x", kept[0]) ** 2 * 3 * kept[1] * g, kept[2] * kept[0] ** 2 * g / kept[1]),
@@ -211,7 +211,7 @@ def test_derivative_rules_in_a_branch_get_the_arguments_that_are_theirs(looped, 
 
 @pytest.mark.behaviour("P5", "P11")
 @pytest.mark.parametrize("program", [one_in_another, while_in_a_while, asked_of_several, in_a_scan])
-def test_on_each_device_of_a_mesh(program, printed, same_bits):
+def test_phantoms_are_marked_on_each_device_of_a_mesh(program, printed, same_bits):
     on_mesh = jax.jit(jax.shard_map(jax.vmap(program), mesh=mesh(), in_specs=P("d"), out_specs=P("d")))
     xs = jnp.concatenate([XS, -XS])
     plain, written = printed(lambda: on_mesh(xs))
@@ -226,7 +226,7 @@ def test_on_each_device_of_a_mesh(program, printed, same_bits):
             assert texts(event for event in here if not event.phantom) == Counter(alone.splitlines())
 
 
-def test_a_vmap_outside_the_one_that_batches_the_predicate():
+def test_phantoms_are_marked_if_only_the_inner_vmap_batches_the_predicate():
     def rows(scale):
         return jax.vmap(lambda x: lax.cond(x > 0, lambda x: say("positive", x * scale), lambda x: x, x))(XS)
 
@@ -236,7 +236,7 @@ def test_a_vmap_outside_the_one_that_batches_the_predicate():
     assert real == {(row, lane) for row in range(2) for lane in (0, 2, 3)}
 
 
-def test_both_vmaps_batch_the_predicate():
+def test_phantoms_are_marked_if_both_vmaps_batch_the_predicate():
     xs = np.array([[1.0, -1.0], [-1.0, 1.0]], np.float32)
     with jdw.capture() as run:
         jax.jit(jax.vmap(jax.vmap(one_of_two)))(xs)
@@ -245,7 +245,7 @@ def test_both_vmaps_batch_the_predicate():
 
 
 @pytest.mark.behaviour("P11")
-def test_without_values_it_fires_once_and_is_a_phantom_if_no_lane_is_there(printed):
+def test_a_print_without_values_fires_once_and_is_a_phantom_if_no_lane_takes_the_branch(printed):
     _, written = printed(lambda: jax.jit(jax.vmap(without_values))(XS))
     assert written == "here\n"
     with jdw.capture() as run:
@@ -258,7 +258,7 @@ def test_without_values_it_fires_once_and_is_a_phantom_if_no_lane_is_there(print
 
 
 @pytest.mark.behaviour("P11")
-def test_they_are_counted_told_and_left_out_of_series():
+def test_phantoms_are_counted_in_a_finding_and_left_out_of_series():
     with jdw.capture() as run:
         jax.jit(jax.vmap(lambda x: lax.cond(x > 0, lambda x: say("positive", x), lambda x: x, x)))(XS)
     [finding] = run.findings
@@ -282,7 +282,7 @@ def test_a_finding_names_the_while():
 
 
 @pytest.mark.parametrize("axes", [((0, None), (None, 0)), ((None, 0), (0, None))])
-def test_two_vmaps_of_which_each_batches_the_predicate(axes, printed, same_bits):
+def test_phantoms_are_marked_if_each_vmap_batches_another_operand(axes, printed, same_bits):
     def climb(x, limit):
         return lax.while_loop(lambda x: say("up", x) < limit, lambda x: say("from", x) + 1.5, x)
 
@@ -351,13 +351,13 @@ def test_a_condition_that_calls_the_host_is_not_run_once_more():
     assert [event.kind for event in run.events].count("print") == 4
 
 
-def test_what_outlives_the_capture_does_what_jax_does(printed):
+def test_a_pullback_that_outlives_its_capture_does_what_jax_does(printed):
     with jdw.capture():
         _, pull_back = jax.vjp(jax.vmap(one_of_two), XS)
     assert printed(lambda: pull_back(XS))[1] == ""
 
 
-def test_a_plot_leaves_them_out():
+def test_a_plot_leaves_out_phantoms():
     with jdw.capture() as run:
         jax.jit(jax.vmap(lambda x: lax.cond(x > 0, lambda x: say("positive", x), lambda x: x, x)))(XS)
     shown = [float(y) for line in run.plot("x").get_lines() for y in line.get_ydata()]

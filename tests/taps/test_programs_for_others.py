@@ -1,4 +1,4 @@
-"""Programs that are exported, serialized, shipped or looked at inside a capture are as JAX makes them outside of all."""
+"""Test that programs which are exported, serialized, sent or inspected in a capture are those of plain JAX."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ import jax_debug_widgets as jdw
 
 @pytest.fixture(autouse=True)
 def compiled_here():
-    """Compile what is serialized: JAX cannot run what is serialized of a program that came from its cache on disk."""
+    """Compile the serialized program: JAX cannot run one that was serialized from its cache on disk."""
     for is_used in (False, True):
         jax.config.update("jax_enable_compilation_cache", is_used)
         compilation_cache.reset_cache()
@@ -29,7 +29,7 @@ def compiled_here():
 
 @dataclass(frozen=True)
 class InOrder(effects.Effect):
-    """An effect of JAX's kind that calls no host."""
+    """An ordered effect of JAX that calls no host."""
 
 
 effects.ordered_effects.add_type(InOrder)
@@ -74,24 +74,24 @@ capturing = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
     [lambda: silent, lambda: ordered, lambda: jax.value_and_grad(silent), lambda: jax.vmap(jax.checkpoint(jnp.sin))],
     ids=["plain", "ordered effects", "grad", "vmap of checkpoint"],
 )
-def test_what_is_exported_is_as_without_us(make, options):
+def test_exported_programs_are_those_without_a_capture(make, options):
     def exported(context):
         with context:
             of = jax.export.export(jax.jit(make()))(X)
             backward = of.vjp().mlir_module() if make() is silent else ""
             return of.mlir_module(), backward, of.ordered_effects, of.module_kept_var_idx
 
-    plain, ours = (exported(context) for context in (nullcontext(), jdw.capture(**options)))  # All from one line.
+    plain, ours = (exported(context) for context in (nullcontext(), jdw.capture(**options)))  # One line calls both.
     assert ours == plain
 
 
 @capturing
 @pytest.mark.parametrize("function", [silent, printing, in_a_loop])
-def test_what_is_looked_at_is_as_without_us(function, options):
+def test_costs_and_text_of_a_program_are_those_without_a_capture(function, options):
     def looked_at(lowered, compiled):
         costs = lowered.cost_analysis(), compiled.cost_analysis()
         about = compiled.memory_analysis().temp_size_in_bytes, compiled.input_shardings
-        # Of the others it has addresses; of each the lines from which it is asked for.
+        # The text of other programs has addresses, and that of each program the calling lines.
         text = compiled.as_text().splitlines() if function is silent else ()
         operations = [line.partition(", metadata=")[0] for line in text if " = " in line]
         return costs, about, operations, lowered.as_text() if function is silent else ""
@@ -103,13 +103,13 @@ def test_what_is_looked_at_is_as_without_us(function, options):
             return looked_at(lowered, compiled), lowered, compiled
 
     capture = jdw.capture(**options)
-    (plain, *_), (ours, lowered, compiled) = (made(context) for context in (nullcontext(), capture))  # From one line.
+    (plain, *_), (ours, lowered, compiled) = (made(context) for context in (nullcontext(), capture))  # The same line.
     assert ours == plain == looked_at(lowered, compiled)
 
 
 @capturing
 @pytest.mark.parametrize("function", [printing, in_a_loop, silent])
-def test_what_was_looked_at_says_what_it_says_when_it_is_called(function, options):
+def test_a_program_that_was_inspected_still_has_its_events_when_called(function, options):
     with jdw.capture(**options) as run:
         compiled = jax.jit(function).lower(X).compile()
         assert compiled.cost_analysis()
@@ -119,7 +119,7 @@ def test_what_was_looked_at_says_what_it_says_when_it_is_called(function, option
 
 
 @capturing
-def test_what_is_serialized_runs_where_nothing_is_captured(options):
+def test_serialized_programs_run_without_a_capture(options):
     with jdw.capture(**options):
         compiled = jax.jit(silent).lower(X).compile()
         compiled(X)

@@ -1,4 +1,4 @@
-"""Under `jax.disable_jit()` JAX's loops are Python's: the steps are those of the compiled program."""
+"""Test that steps under `jax.disable_jit()`, where loops are Python's, are those of the compiled program."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_steps_are_those_of_the_compiled_program(program):
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("program", [nested, backwards, mapped])
 @pytest.mark.parametrize("wrap", [jax.value_and_grad, jax.vmap], ids=["grad", "vmap"])
-def test_transformed_as_well(program, wrap):
+def test_steps_of_transformed_programs_are_those_of_the_compiled_program(program, wrap):
     x = jnp.arange(2.0) if wrap is jax.vmap else 1.0
     with jdw.capture() as compiled:
         jax.jit(wrap(program))(x)
@@ -131,7 +131,7 @@ def test_transformed_as_well(program, wrap):
 
 
 @pytest.mark.behaviour("P5")
-def test_of_the_lanes_of_a_vmap_a_callback_with_results_tells_the_steps_around_them():
+def test_a_sequential_callback_under_vmap_has_the_steps_of_the_loop_around():
     def program(x):
         def body(x, _):
             return x + jax.pure_callback(lambda x: x, x, x, vmap_method="sequential"), None
@@ -144,14 +144,14 @@ def test_of_the_lanes_of_a_vmap_a_callback_with_results_tells_the_steps_around_t
 
 
 @pytest.mark.behaviour("P5")
-def test_one_of_several_is_sampled_by_the_host():
+def test_the_host_samples_prints_of_python_loops():
     with jdw.capture(every=2) as run, jax.disable_jit():
         nested(1.0)
     assert [event.step for event in run.events] == [(0, 0), (1, 0), (2, 0)]
 
 
 @pytest.mark.behaviour("P5")
-def test_in_a_while_of_a_while_each_tells_its_iteration_and_behind_them_nothing_does():
+def test_prints_in_nested_whiles_have_their_iterations_and_a_print_after_them_has_none():
     def program(x):
         def inner(x):
             say(x // 2, x % 2)
@@ -178,7 +178,7 @@ def test_a_while_that_began_before_the_capture_does_not_know_its_iteration():
         lax.while_loop(lambda x: x < 2, captured, 0)
 
 
-def test_outside_of_it_nothing_is_looked_for():
+def test_python_loops_have_steps_only_under_disable_jit():
     with jdw.capture() as run:
         for _ in range(2):
             say(1)

@@ -1,4 +1,4 @@
-"""Random programs say and compute under a capture what they say and compute without one, and each lane's part is marked."""
+"""Test that random programs print and compute the same in a capture as without one, with each lane marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ XS = np.array([0.25, -0.5, 1.5], np.float32)
 
 @dataclass(frozen=True)
 class Body:
-    """A function of one number, and the words that made it: what a failing example shows."""
+    """A function of one number, and its description, which a failing example shows."""
 
     words: str
     run: Callable[[Any], Any]
@@ -65,7 +65,10 @@ WRAPS = {
 
 @st.composite
 def bodies(draw, ordered, depth=3):
-    """`jit(print1 . cond(print2))` and the like. A `while` has no reverse derivative, and ordered prints are not vmapped."""
+    """Generate programs such as `jit(print1 . cond(print2))`.
+
+    A `while` has no reverse derivative, and ordered prints are not vmapped.
+    """
     kind = draw(st.sampled_from(["print", "constant", *["wrap"] * 3, "both"])) if depth else "print"
     if kind in ("print", "constant"):
         return (printing if kind == "print" else constant)(draw(st.integers(0, 9)), ordered)
@@ -81,7 +84,7 @@ def bodies(draw, ordered, depth=3):
 
 
 def outcome(program, capfd):
-    """The bits of the result and the lines that JAX printed, or the type of what it raised."""
+    """Return the bits of the result and the lines that JAX printed, or the type of the exception."""
     try:
         result = program()
         jax.effects_barrier()
@@ -102,7 +105,7 @@ SETTINGS = {
 @pytest.mark.behaviour("P4", "P11")
 @settings(**SETTINGS)
 @given(body=bodies(ordered=False), mapped=st.booleans(), jitted=st.booleans())
-def test_unordered(body, mapped, jitted, capfd):
+def test_random_programs_with_unordered_prints_have_the_same_results_and_prints(body, mapped, jitted, capfd):
     function = jax.vmap(body.run) if mapped else body.run
     function = jax.jit(function) if jitted else function
     argument = XS if mapped else XS[0]
@@ -111,7 +114,7 @@ def test_unordered(body, mapped, jitted, capfd):
         captured, leaked = outcome(lambda: function(argument), capfd)
     assert (captured, leaked) == (bits, [])
     assert Counter(event.text for event in run.events) == Counter(lines)
-    # What has lanes says for each what that lane says alone; constants are said once for all of them.
+    # A value with lanes prints for each lane what that lane prints alone; a constant prints once.
     if mapped and isinstance(bits, bytes):
         alone = [outcome(lambda x=x: jax.jit(body.run)(x), capfd)[1] for x in XS]
         for lane, said in enumerate(alone):
@@ -126,7 +129,7 @@ def test_unordered(body, mapped, jitted, capfd):
 @pytest.mark.behaviour("P8")
 @settings(**SETTINGS)
 @given(body=bodies(ordered=True), jitted=st.booleans())
-def test_ordered(body, jitted, capfd):
+def test_random_programs_with_ordered_prints_have_the_same_results_and_prints(body, jitted, capfd):
     function = jax.jit(body.run) if jitted else body.run
     bits, lines = outcome(lambda: function(XS[0]), capfd)
     with jdw.capture() as run:

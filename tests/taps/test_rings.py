@@ -1,4 +1,4 @@
-"""What loops write into rings instead of calling Python: the same events, none lost, and Python wherever somebody looks."""
+"""Test rings, into which loops write instead of calling Python: the same events, and none lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ on_each = pytest.mark.usefixtures("kind")
 
 @pytest.fixture
 def written(monkeypatch):
-    """How many records of rings have been taken."""
+    """Return a list with the number of records of each batch taken from rings."""
     counts = []
     take = ring_records.RingRecords.take
 
@@ -60,12 +60,12 @@ def by_python(monkeypatch):
 
 
 def said(run):
-    """What is told of each event, in an order that says nothing: that of unordered prints is the compiler's."""
+    """Return what each event shows, sorted: the order of unordered prints is the compiler's."""
     return sorted((event.text, event.step, event.lane, event.phase, event.phantom, event.call) for event in run.events)
 
 
 def counting(length):
-    """A loop that prints its number and its square."""
+    """Return a loop that prints its number and its square."""
 
     def f(x):
         def body(x, i):
@@ -84,7 +84,7 @@ def numbers(run):
 @on_each
 @pytest.mark.behaviour("P4", "P5")
 @pytest.mark.parametrize("transform", [one for one in TRANSFORMS if one.devices == 1], ids=lambda one: one.name)
-def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
+def test_events_from_rings_equal_events_from_host_calls(transform, monkeypatch, same_bits):
     def run_it():
         def body(x):
             y = jnp.sin(x)
@@ -106,7 +106,7 @@ def test_events_are_those_of_calls(transform, monkeypatch, same_bits):
 
 @on_each
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type(dtype, written):
+def test_rings_keep_values_of_every_dtype(dtype, written):
     values = jnp.asarray(np.arange(12).reshape(4, 3) % 2, dtype)
 
     @jax.jit
@@ -138,7 +138,7 @@ def test_a_ring_that_is_full_asks_for_python_and_nothing_is_lost(monkeypatch, wr
 
 
 @of_the_cpu
-def test_with_much_in_it_python_holds_the_program_up_until_it_is_taken(monkeypatch, written):
+def test_a_full_ring_holds_up_the_program_until_it_is_read(monkeypatch, written):
     monkeypatch.setattr(rings, "_FIRST_BYTES", 1000)
     monkeypatch.setattr(rings, "_MOST_BYTES", 1000)
     monkeypatch.setattr(ring_records, "MOST_WAITING", 2000)
@@ -172,7 +172,7 @@ def test_threads_write_into_one_ring(written):
 
 
 @on_each
-def test_the_ring_of_a_program_that_is_gone_goes_as_well():
+def test_the_ring_of_a_freed_program_is_freed():
     made = []
 
     def run_it():
@@ -180,7 +180,7 @@ def test_the_ring_of_a_program_that_is_gone_goes_as_well():
         with jdw.capture() as run:
             firings = (
                 current_session().capture.box(run.box).firings
-            )  # In which programs of earlier captures may still be.
+            )  # This box may still have programs of earlier captures.
             before = {id(source) for _, source in firings._all_sources()}
             f(0)
             (own,) = (source for _, source in firings._all_sources() if id(source) not in before)
@@ -220,7 +220,7 @@ def test_events_come_while_the_program_runs():
 
 
 @on_each
-def test_what_was_written_before_a_site_is_muted_is_told_and_nothing_after(written):
+def test_muting_a_site_keeps_what_its_ring_already_has(written):
     f = counting(10)
     with jdw.capture() as run:
         f(0)
@@ -275,12 +275,12 @@ def test_small_values_of_loops_are_written_on_one_device():
 
 @of_the_cpu
 @pytest.mark.parametrize("program", CALLS)
-def test_others_are_calls(program):
+def test_programs_that_cannot_use_rings_call_the_host(program):
     assert "jax_debug_widgets_ring" not in lowered(CALLS[program], 1.0)
 
 
 @of_the_cpu
-def test_without_numba_python_is_called(monkeypatch):
+def test_loops_call_python_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})
     rings._is_available.cache_clear()
@@ -296,7 +296,7 @@ def test_without_numba_python_is_called(monkeypatch):
 
 
 @of_the_cpu
-def test_in_a_jax_that_has_other_names_python_is_called(monkeypatch):
+def test_loops_call_python_if_jax_lacks_the_names_for_rings(monkeypatch):
     rings._is_available.cache_clear()
     monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})
     assert "jax_debug_widgets_ring" not in lowered(looped(printing), 1.0)

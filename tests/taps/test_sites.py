@@ -1,4 +1,4 @@
-"""Where an event comes from: its place in the source, the names of its values, its transformations and phase."""
+"""Test the origin of an event: source position, names of values, transformations and phase."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def the_site(f, *args: Any):
 
 
 def text_of(site, lines=LINES):
-    """What the range of a site spans."""
+    """Return the source text of a site's range."""
     chosen = [line.encode() for line in lines[site.line - 1 : site.end_line]]
     chosen[-1] = chosen[-1][: site.end_column]
     chosen[0] = chosen[0][site.column :]
@@ -117,7 +117,7 @@ def test_every_way_of_writing_a_call_names_its_values():
 
 @pytest.fixture
 def library(tmp_path):
-    """A module of somebody else's, with a print."""
+    """Return a module of another author, with a print."""
     file = tmp_path / "somebodys_library.py"
     file.write_text(
         textwrap.dedent("""
@@ -239,7 +239,7 @@ def test_remat_in_a_scan_recomputes_each_step():
 
 @pytest.mark.behaviour("P6")
 @pytest.mark.parametrize("inner", [lambda f: f, jax.jit], ids=["plain", "jit"])
-def test_what_is_linearized_recomputes_without_a_backward_pass(inner):
+def test_prints_in_a_linearized_checkpoint_are_forward_and_recompute(inner):
     def f(x):
         return lax.scan(lambda c, _: (jax.checkpoint(body)(c), None), x, length=2)[0]
 
@@ -387,7 +387,7 @@ def test_a_keyword_is_the_name_where_it_says_more_than_the_expression(call, name
     np.testing.assert_array_equal(run.series(name)[1], run.series(alias)[1])
 
 
-def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_run_has_it():
+def test_sites_known_from_an_earlier_run_have_the_order_of_this_program():
     def early(x):
         jax.debug.print("early {x}", x=x)
         return x
@@ -407,7 +407,7 @@ def test_a_print_that_an_earlier_run_has_seen_stands_where_the_program_of_this_r
 
 
 class WithArray:
-    """A pytree that keeps an array beside its leaf, so that JAX cannot compare the structures of two."""
+    """A pytree with an array as static data, so that JAX cannot compare the structures of two."""
 
     def __init__(self, leaf: Any, array: Any) -> None:
         self.leaf, self.array = leaf, array

@@ -1,4 +1,4 @@
-"""The step of a firing where counting firings does not tell it: in a branch, in a loop of unknown length."""
+"""Test steps that counting firings does not give: in a branch, and in a loop of unknown length."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ LOOPS = {
 
 @pytest.mark.behaviour("P4")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_in_a_branch(loop):
+def test_a_print_in_a_branch_has_the_step_of_its_loop(loop):
     assert steps(LOOPS[loop], jnp.float32(1)) == [(0,), (3,), (6,)]
 
 
 @pytest.mark.behaviour("P4")
-def test_in_a_loop_that_runs_from_the_end_steps_are_counted_from_the_start():
+def test_steps_of_a_reversed_scan_are_counted_from_the_start():
     def program(x):
         return lax.scan(lambda x, i: (every_third(say(x), i) + 1, None), x, jnp.arange(8), reverse=True)[0]
 
@@ -99,7 +99,7 @@ def test_forward_and_backward_of_an_iteration_have_one_step(outer):
 
 @pytest.mark.parametrize("outer", [1, 2])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_in_an_unrolled_loop_whatever_order_xla_takes(outer, reverse):
+def test_steps_in_an_unrolled_loop_do_not_depend_on_the_order_of_xla(outer, reverse):
     def inner(carry, j):
         i, x = carry
         jax.debug.print("{at} {x}", at=jnp.stack([i, j]), x=x)
@@ -119,7 +119,7 @@ def test_in_an_unrolled_loop_whatever_order_xla_takes(outer, reverse):
     assert {event.step for event in run.events if "at" not in event.kwargs} == {()}
 
 
-def test_in_a_branch_of_nested_loops():
+def test_a_print_in_a_branch_of_nested_loops_has_both_steps():
     def program(x):
         return lax.fori_loop(
             0, 2, lambda j, x: lax.scan(lambda x, i: (every_third(x, i + j) + 1, None), x, jnp.arange(3))[0], x
@@ -129,17 +129,17 @@ def test_in_a_branch_of_nested_loops():
 
 
 def countdown(x):
-    """Prints its way down to zero."""
+    """Print each number down to zero."""
     return lax.while_loop(lambda y: y > 0, lambda y: say(y) - 1, x)
 
 
-def test_in_a_while_inside_another_loop():
+def test_a_print_in_a_while_inside_another_loop_has_both_steps():
     program = lambda x: lax.scan(lambda c, i: (c + countdown(i), None), x, jnp.arange(4))[0]  # noqa: E731
     assert steps(program, 0) == [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
 
 
 @pytest.mark.behaviour("P4")
-def test_lanes_that_finish_one_after_the_other():
+def test_lanes_that_finish_at_different_times_have_their_own_steps():
     def program(xs):
         return lax.fori_loop(0, 2, lambda _, xs: xs + jax.vmap(countdown)(xs), xs)
 
@@ -151,7 +151,7 @@ def test_lanes_that_finish_one_after_the_other():
     )
 
 
-def test_in_the_condition_of_a_while_inside_another_loop():
+def test_steps_in_the_condition_of_an_inner_while_are_right():
     def program(x):
         def condition(y):
             jax.debug.print("at {y}", y=y, ordered=True)
@@ -162,7 +162,7 @@ def test_in_the_condition_of_a_while_inside_another_loop():
     assert steps(program, 1) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
 
 
-def test_forward_and_backward():
+def test_a_print_in_a_differentiated_branch_has_its_steps():
     def loss(x):
         return lax.scan(lambda x, i: (jnp.sin(every_third(x, i)), None), x, jnp.arange(8))[0]
 
@@ -171,7 +171,7 @@ def test_forward_and_backward():
     assert [event.step for event in run.events] == [(0,), (3,), (6,)]
 
 
-def test_callbacks_too():
+def test_callbacks_in_a_branch_have_their_steps():
     def told(x):
         jax.debug.callback(lambda _: None, x)
         return jax.experimental.io_callback(lambda x: x, x, x)
@@ -190,7 +190,7 @@ def test_callbacks_too():
 
 
 @pytest.mark.behaviour("P5")
-def test_on_each_device_of_a_mesh():
+def test_a_print_in_a_branch_has_its_steps_on_each_device_of_a_mesh():
     mesh = two_devices()
 
     def program(xs):
@@ -205,7 +205,7 @@ def test_on_each_device_of_a_mesh():
     assert found == [(0, (2,)), (0, (3,)), (1, (2,)), (1, (3,))]
 
 
-def test_a_loop_around_a_mesh():
+def test_a_print_in_a_shard_map_has_the_steps_of_the_loop_around_it():
     mesh = two_devices()
 
     def program(xs):
@@ -220,7 +220,7 @@ def test_a_loop_around_a_mesh():
 
 
 @pytest.mark.parametrize("is_checked", [True, False], ids=["check_vma", "as before"])
-def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_checked):
+def test_steps_in_a_loop_of_a_partly_automatic_shard_map_are_right(is_checked):
     # One device of each group fires, and the coordinates on the other axes count the groups apart.
     mesh = cpu_mesh((2, 2), ("a", "b"))
 
@@ -248,7 +248,7 @@ def test_in_a_loop_over_a_mesh_of_which_some_axes_are_left_to_the_compiler(is_ch
     assert run.findings == []
 
 
-def test_what_may_be_hoisted_stays_so_and_is_not_told():
+def test_a_print_that_jax_may_hoist_has_no_step():
     def program(x, n):
         def body(c):
             lax.cond(x > 0, lambda: jax.debug.print("steady {x}", x=x), lambda: None)
@@ -270,7 +270,7 @@ def test_a_steady_value_in_a_branch_that_is_not_always_taken_stays_in_its_loop()
     assert steps(program, 1.0) == [(1,), (3,), (5,)]
 
 
-def test_results_keep_their_bits(same_bits):
+def test_steps_of_branches_change_no_bit_of_the_results(same_bits):
     def program(x):
         def body(carry, i):
             total, x = carry

@@ -1,4 +1,4 @@
-"""The text of an event is byte for byte the line that JAX writes."""
+"""Test that the text of an event equals the line that JAX writes, byte for byte."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def lines_of(program, printed):
 
 
 def program_of(template, args, kwargs, *, compiled):
-    """A print of these values; compiled, the numbers among them are traced and the rest is static."""
+    """Return a print of these values; if compiled, the numbers among them are traced and the rest is static."""
     leaves, tree = jax.tree.flatten((args, kwargs))
     traced = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, str | type)}
 

@@ -1,4 +1,4 @@
-"""What counts how often a function is traced counts the traces of a capture apart."""
+"""Test that tools which count the traces of a function count those of a capture separately."""
 
 import importlib
 import sys
@@ -16,7 +16,7 @@ LIMITS = {"chex": chex.assert_max_traces(n=1), "equinox": eqx.debug.assert_max_t
 
 @pytest.fixture(params=LIMITS)
 def once(request):
-    """A function that prints, and that may be traced once."""
+    """Return a function that prints and may be traced only once."""
     chex.clear_trace_counter()
 
     @jax.jit
@@ -49,7 +49,7 @@ def test_a_function_that_was_traced_in_a_capture_first_may_be_traced_outside(onc
     once(X)
 
 
-def test_what_looks_into_a_program_counts_apart(once):
+def test_traces_of_callbacks_cost_and_verify_are_not_counted_as_the_users(once):
     once(X)
     jdw.callbacks(once, X)
     jdw.cost(once, X)
@@ -57,8 +57,8 @@ def test_what_looks_into_a_program_counts_apart(once):
     once(X)
 
 
-def test_a_capture_refuses_as_well(once):
-    """The guard can fail: shapes that differ are traced anew, in a capture as outside."""
+def test_a_capture_raises_too_if_a_function_is_traced_too_often(once):
+    """New shapes are traced again, in a capture as outside of one."""
     once(X)
     with jdw.capture():
         once(X)
@@ -68,7 +68,7 @@ def test_a_capture_refuses_as_well(once):
         once(jnp.ones(4))
 
 
-def test_counts_are_told_and_forgotten_as_ever():
+def test_trace_counts_of_equinox_and_chex_are_reported_and_cleared_as_usual():
     def double(x):
         jax.debug.print("{}", x)
         return x * 2

@@ -1,4 +1,4 @@
-"""A program says and computes under a capture what it says and computes without one."""
+"""Test that a program prints and computes the same in a capture as without one."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_program_compiled_ahead_of_the_capture_prints_as_ever(printed):
     assert list(run.events) == []
 
 
-def test_what_a_capture_leaves_behind_prints_as_ever(printed):
+def test_a_pullback_that_outlives_its_capture_prints_as_without_one(printed):
     def linearised():
         return jax.vjp(jax.vmap(jax.checkpoint(ordered)), jnp.ones(3))[1]
 
@@ -209,7 +209,7 @@ def test_what_a_capture_leaves_behind_prints_as_ever(printed):
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("also_in_body", [False, True])
 def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(nested, also_in_body, printed):
-    """Of loops with several operands XLA finds out how often they run and drops the condition; a counter is an operand."""
+    """XLA finds the length of loops with several operands and drops the condition; a counter is an operand."""
 
     def count(_, x):
         def condition(i):
@@ -240,7 +240,7 @@ def test_a_condition_that_xla_keeps_for_plain_jax_fires_as_often_in_a_capture(ne
 
 
 def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed):
-    """JAX's own rule runs on the first device alone then."""
+    """JAX's own rule then runs on the first device only."""
     mesh = cpu_mesh((len(jax.devices("cpu")),), ("d",))
 
     def body(x):
@@ -264,7 +264,7 @@ def test_an_un_jitted_shard_map_prints_numbers_that_are_not_on_its_mesh(printed)
         pytest.param(jax.jit, id="jit"),
     ],
 )
-def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed):
+def test_a_capture_works_under_a_transfer_guard(wrap, printed):
     def program(x):
         jax.debug.print("x {}", x)
         jax.debug.callback(lambda x: None, x)  # noqa: ARG005 - its name is x
@@ -279,7 +279,7 @@ def test_who_guards_against_transfers_is_not_stopped_by_a_capture(wrap, printed)
         assert "x [0. 1. 2.]" in [event.text for event in run.events]
 
 
-def test_what_was_recorded_is_read_whatever_transfers_are_guarded_against():
+def test_recorded_events_can_be_read_under_a_transfer_guard():
     with jdw.capture() as run:
         jax.jit(lambda x, key: jax.debug.print("{x!r} {x.dtype} {key}", x=x, key=key))(
             jnp.arange(3.0), jax.random.key(1)

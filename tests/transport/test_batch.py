@@ -1,4 +1,4 @@
-"""A batch of a real run decodes to what the run holds."""
+"""Test that a batch of a real run decodes to the contents of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pump ticks until there is nothing left to do, whatever a tick does."""
+"""Test that the pump ticks until all work is done, whatever a tick does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax_debug_widgets.transport.pump import HZ, LONGEST_PAUSE_S
 PATIENCE = 20
 
 
-def test_it_ticks_until_the_tick_says_that_it_is_over():
+def test_the_pump_ticks_until_a_tick_returns_none():
     ticks, over = [], threading.Event()
 
     def tick():
@@ -31,7 +31,7 @@ def test_it_ticks_until_the_tick_says_that_it_is_over():
     assert threading.current_thread() not in ticks
 
 
-def test_it_ticks_no_more_after_stop():
+def test_the_pump_does_not_tick_after_stop():
     ticked = threading.Event()
     pump = Pump(lambda: ticked.set() or 0.0, hz=1000)
     pump.start()
@@ -111,7 +111,7 @@ def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
 
 
 def seconds_of(count, tick, hz=HZ):
-    """From the first to the last of so many ticks; `tick` answers how long it wants no other."""
+    """Return the time from the first to the last of this many ticks; `tick` returns how long it wants no other."""
     starts, enough = [], threading.Event()
 
     def counted():
@@ -128,7 +128,7 @@ def seconds_of(count, tick, hz=HZ):
     return starts[-1] - starts[0]
 
 
-def test_it_ticks_at_most_so_often():
+def test_the_pump_ticks_at_most_at_its_rate():
     assert seconds_of(6, lambda: 0.0) >= 5 / HZ * 0.95
 
 
@@ -146,7 +146,7 @@ def test_a_tick_that_wants_a_longer_pause_has_it():
     assert seconds_of(4, lambda: 0.05, hz=1000) >= 3 * 0.05 * 0.95
 
 
-def test_it_ticks_in_the_context_in_which_it_was_made():
+def test_the_pump_ticks_in_the_context_in_which_it_was_made():
     cell = contextvars.ContextVar("cell", default="none")
     found, done = [], threading.Event()
 

@@ -1,4 +1,4 @@
-"""The wire format: the golden messages that `js/src/transport/wire.ts` reads too, and what is refused."""
+"""Test the wire format: the golden messages that `js/src/transport/wire.ts` reads too, and refused messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def case(name: str):
     return content, (CASES / f"{name}.bin").read_bytes(), expected
 
 
-def test_there_are_golden_cases():
+def test_the_golden_cases_exist():
     assert {"small", "dtypes", "unicode", "lanes", "nonfinite", "dropped", "rows", "error"} <= set(NAMES)
 
 
@@ -73,7 +73,7 @@ def test_the_golden_messages_are_those_that_make_cases_makes(tmp_path):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [0, 1, 7, 8])
-def test_what_is_packed_is_unpacked(dtype, length):
+def test_unpacking_returns_the_packed_columns(dtype, length):
     columns = {"a": np.arange(3, dtype="uint8"), "b": np.arange(length).astype(dtype), "c": np.array([1.5], "float64")}
     specs, buffer = pack(columns)
     found = unpack(specs, buffer)
@@ -83,7 +83,7 @@ def test_what_is_packed_is_unpacked(dtype, length):
         np.testing.assert_array_equal(found[name], column)
 
 
-def test_what_is_not_contiguous_or_big_endian_is_packed_as_its_numbers():
+def test_non_contiguous_and_big_endian_arrays_are_packed_by_value():
     specs, buffer = pack({"a": np.arange(6, dtype="int32")[::2], "b": np.array([1, 2], ">f8")})
     found = unpack(specs, buffer)
     assert found["a"].tolist() == [0, 2, 4]

@@ -1,4 +1,4 @@
-"""What Python and the browser both compute is the same: one table of cases for each, which vitest reads as well."""
+"""Test that Python and the browser compute the same: both read one table of cases."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def site_of(told):
 
 
 @pytest.mark.parametrize("case", cases("gradients_of_values"), ids=lambda case: case["name"])
-def test_a_value_has_the_gradient_that_is_its_own(case):
+def test_values_are_matched_with_their_gradients(case):
     found = gradients_of(map(site_of, case["sites"]))
     assert {str(value): gradient.id for value, gradient in found.items()} == case["gradients"]
 
 
 @pytest.mark.parametrize("case", cases("fired_words"), ids=lambda case: case["words"])
-def test_what_fired_is_called_by_the_kinds_of_its_sites(case):
+def test_counts_of_firings_are_named_after_the_kinds_of_their_sites(case):
     assert plural_fired(case["count"], case["kinds"]) == case["words"]
 
 
@@ -50,7 +50,7 @@ def test_a_time_is_written_in_its_unit(case):
 
 @pytest.fixture(scope="module")
 def statistics():
-    """Give what the kernel tells of each of several arrays, and how it says that this becomes the statistics of all."""
+    """Return a function that gives the kernel's statistics of several arrays, and the rules for merging them."""
 
     def of(arrays):
         @jax.jit
@@ -69,7 +69,7 @@ def statistics():
 
 
 @pytest.mark.parametrize("case", cases("merged_statistics"), ids=lambda case: case["name"])
-def test_the_statistics_of_lanes_become_those_of_all_by_the_rule_that_the_kernel_sends(case, statistics):
+def test_statistics_of_lanes_are_merged_by_the_rule_that_the_kernel_sends(case, statistics):
     lanes = [jnp.asarray([float(number) for number in lane], jnp.float32) for lane in case["elements"]]
     is_array = lanes[0].size > 1
     (*of_lanes, of_all), merges = statistics([*lanes, jnp.concatenate(lanes)])

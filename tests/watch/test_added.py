@@ -1,4 +1,4 @@
-"""Names added in the Source view: the runs that come after watch them as well."""
+"""Test names that are added in the Code view: later runs watch them, too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def model(x):
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """What a test has added is not of the next."""
+    """Remove the names that a test has added."""
     yield
     for pattern in list(current_session().added):
         current_session().added.discard(pattern)
@@ -34,7 +34,7 @@ def asked(run, **request):  # noqa: ANN003 - a request's fields
 
 
 def offered(run) -> dict[str, str]:
-    """Each name of `model` that has no value, with what watches it."""
+    """Return each name of `model` without a value, with the pattern that watches it."""
     lines = range(model.__code__.co_firstlineno, model.__code__.co_firstlineno + 5)
     names = asked(run, type="source", file=__file__)["names"]
     return {one["name"]: one["pattern"] for one in names if one["line"] in lines and one["why"]}
@@ -45,7 +45,7 @@ def switch(run, *names: str, on: bool) -> None:
 
 
 def again(watch):
-    """Run the same function in a new capture, as a cell that is run once more does."""
+    """Run the same function in a new capture, as a cell that runs again does."""
     with jdw.capture(watch=watch) as run:
         jax.block_until_ready(jax.jit(model)(jnp.arange(3.0)))
     return run
@@ -62,18 +62,18 @@ def test_a_name_is_watched_from_the_next_run_on_until_it_is_taken_back():
     assert list(run.values) == ["h", "exp", "exp @ x"]
     assert offered(run) == {"x": "x", "_private": "_private"}
 
-    # Switched off it is silent at once, and not compiled into the next.
+    # A name that is removed has no events at once, and is not in the next program.
     switch(run, "exp", on=False)
     assert run.status().added == ("exp @ x",)
     run = again("h")
     assert list(run.values) == ["h", "exp @ x"]
 
-    # Added again it is heard: what had been switched off is on.
+    # A name that is added again has events again.
     switch(run, "exp", on=True)
     assert list(again("h").values) == ["h", "exp", "exp @ x"]
 
 
-def test_it_may_be_what_watching_everything_leaves_out_and_what_is_watched_already():
+def test_an_added_name_may_be_private_or_watched_already():
     run = again(True)
     assert offered(run) == {"_private": "_private"}
     switch(run, "_private", on=True)
@@ -88,7 +88,7 @@ def test_runs_that_watch_nothing_or_lack_the_name_are_left_as_they_are():
     assert not run.values
 
     def other(x):
-        h = jnp.exp(x)  # Its primitive is called as the name is.
+        h = jnp.exp(x)  # The primitive has the same name as the variable.
         return h + 1
 
     with jdw.capture(watch="h") as run:

@@ -1,4 +1,4 @@
-"""What only names what is there, `accept = info.acceptance_rate`, is watched by that name."""
+"""Test aliases: a name for an existing value, such as `accept = info.acceptance_rate`, is watched by that name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sample(key, w):
     return lax.scan(one_step, State({"w": w}, -(w**2).sum()), jax.random.split(key, 5))
 
 
-def test_of_what_a_library_returns_a_name_tells_the_same_value(watched):
+def test_a_name_for_a_field_of_a_librarys_result_has_the_value_of_the_field(watched):
     run = watched(sample, jax.random.key(0), X, watch="accept,before")
     assert list(run.values) == ["before['w']", "accept"] and not run.status().notes
     state, (accept, _) = run.result
@@ -55,13 +55,13 @@ def test_of_what_a_library_returns_a_name_tells_the_same_value(watched):
     )
 
 
-def test_by_either_name_or_both(watched):
+def test_an_alias_and_its_value_are_watched_by_either_name_or_both(watched):
     both = watched(sample, jax.random.key(0), X, watch="info.rate,accept")
     np.testing.assert_array_equal(both["info.rate"]["value"], both["accept"]["value"])
     assert "accept" not in watched(sample, jax.random.key(0), X, watch="info.rate").values
 
 
-def test_what_is_watched_by_itself_is_not_watched_twice(watched):
+def test_watching_everything_leaves_out_aliases_of_watched_values(watched):
     run = watched(sample, jax.random.key(0), X)
     assert "info.rate" in run and "accept" not in run and not {"before", "before['w']"} & set(run)
     assert "accept" not in watched(sample, jax.random.key(0), X, watch=None, ops=True)
@@ -71,10 +71,10 @@ def test_what_is_watched_by_itself_is_not_watched_twice(watched):
         run["accept"]
     _, places = named_places(__file__, run.watch_seen())
     (place,) = (one for one in places if one.name == "accept" and "the same value" in one.why)
-    assert place.pattern(__file__) == "accept"  # The Source view offers it.
+    assert place.pattern(__file__) == "accept"  # The Code view offers this name.
 
 
-def test_a_condition_may_ask_for_it(watched):
+def test_a_condition_may_use_an_alias(watched):
     run = watched(sample, jax.random.key(0), X, watch="info.energy", when="accept < 0.5")
     held = np.asarray(run.result[1][0]) < 0.5
     assert list(run["info.energy"].steps) == np.flatnonzero(held).tolist() and held.sum() > 0
@@ -104,26 +104,26 @@ CAREFUL = inspect.getsource(careful.__wrapped__)
 
 
 @pytest.mark.parametrize(("name", "times"), [("early", 2), ("late", 3)])
-def test_it_is_what_was_assigned_last_before_it(watched, agrees, name, times):
+def test_an_alias_has_the_value_assigned_last_before_it(watched, agrees, name, times):
     agrees(watched(careful, X, X, watch=name)[name], X * times)
 
 
 @pytest.mark.parametrize(
     ("name", "times"), [("in_loop", (1, 2)), ("in_branch", ()), ("changed", (7,)), ("updated", (9,))]
 )
-def test_it_is_what_it_was_then_and_nothing_where_it_was_not_run(watched, name, times):
+def test_an_alias_has_the_value_at_its_statement_and_none_if_that_did_not_run(watched, name, times):
     assert name in CAREFUL
     told = watched(careful, X, X, watch=name).values.values()
     assert sorted(value["max"][0] for value in told) == [float(X.max()) * one for one in times]
 
 
-def test_where_it_cannot_be_watched_its_note_says_what_to_watch(watched):
+def test_the_note_about_an_alias_without_values_says_what_to_watch(watched):
     (note,) = watched(careful, X, X, watch="in_branch").status().notes
     assert note.endswith("has no values: the same value as first; watch that (--watch first).")
     assert "first" in "\n".join(watched(careful, X, X, watch="first").values)
 
 
-def test_it_has_the_gradient_of_the_value_from_there_on(watched):
+def test_an_alias_has_a_gradient(watched):
     def loss(w):
         hidden = jnp.tanh(w)
         same = hidden
@@ -135,7 +135,7 @@ def test_it_has_the_gradient_of_the_value_from_there_on(watched):
     np.testing.assert_allclose(run["same"].gradient["mean"], 2 * run["hidden"]["mean"], rtol=1e-6)
 
 
-def test_of_an_argument_and_in_a_function_that_is_inlined(watched, agrees):
+def test_aliases_of_arguments_and_in_inlined_functions_are_watched(watched, agrees):
     def layer(params, x):
         w = params["w"]
         h = x @ w
@@ -153,7 +153,7 @@ def test_of_an_argument_and_in_a_function_that_is_inlined(watched, agrees):
     agrees(run["out"], X @ w)
 
 
-def test_what_calls_have_changed_is_what_it_is_by_then(watched, agrees):
+def test_an_alias_of_a_changed_variable_has_its_value_at_that_moment(watched, agrees):
     nnx = pytest.importorskip("flax.nnx")
 
     class Model(nnx.Module):
@@ -179,8 +179,8 @@ def opaque(key, state):
     return tuple(made[:])
 
 
-def test_what_only_goes_on_by_another_name_tells_which_part_it_is(watched, agrees):
-    """That `rate` is returned says that this leaf of what the kernel gives is `info.rate`."""
+def test_a_returned_alias_tells_which_leaf_of_a_result_it_is(watched, agrees):
+    """`rate` is returned, which shows that this leaf of the kernel's result is `info.rate`."""
 
     @jax.jit
     def step(key, state):
@@ -194,7 +194,7 @@ def test_what_only_goes_on_by_another_name_tells_which_part_it_is(watched, agree
         agrees(run[name], kernel(key, state)[1].rate)
 
 
-def test_a_name_that_another_branch_assigns_as_well(watched, agrees):
+def test_an_alias_that_another_branch_assigns_too_has_the_value_of_the_branch_that_ran(watched, agrees):
     @jax.jit
     def step(key, state):
         new, info = opaque(key, state)
@@ -210,7 +210,7 @@ def test_a_name_that_another_branch_assigns_as_well(watched, agrees):
         agrees(run[name], value)
 
 
-def test_which_of_two_a_condition_has_chosen_is_told_once(watched):
+def test_an_alias_chosen_by_a_python_condition_has_one_value_each_execution(watched):
     def loss(x):
         total = 0.0
         for i in range(3):

@@ -1,4 +1,4 @@
-"""The gradients that `jax.jit(jax.grad(f))` gives are those of the arguments of `f`, and are watched as such."""
+"""Test that the gradients which `jax.jit(jax.grad(f))` returns are watched as those of the arguments of `f`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ JITTED = {
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("kind", JITTED)
-def test_each_argument_has_its_own(kind, watched, agrees):
+def test_the_result_of_a_jitted_gradient_is_the_gradient_of_its_argument(kind, watched, agrees):
     run = watched(jax.jit(JITTED[kind]), PARAMS, X, X, watch="grad/params")
     for name, gradient in jax.grad(loss)(PARAMS, X, X).items():
         agrees(run[f"grad/params['{name}']"], gradient)
 
 
-def test_it_stands_beside_the_value_of_its_argument(watched, agrees):
+def test_the_gradient_of_an_argument_belongs_to_the_value_of_the_argument(watched, agrees):
     run = watched(jax.jit(jax.grad(loss)), PARAMS, X, X)
     agrees(run["params['w']"].gradient, run.result["w"])
 
@@ -54,7 +54,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("kind", ALIKE)
 @pytest.mark.parametrize("is_lowered", [False, True], ids=["called", "lowered"])
-def test_of_arguments_that_are_alike_each_has_its_own(kind, is_lowered, watched, agrees):
+def test_arguments_of_one_type_have_their_own_gradients(kind, is_lowered, watched, agrees):
     derivative, gradients = ALIKE[kind]
     program = jax.jit(derivative)
 
@@ -67,14 +67,14 @@ def test_of_arguments_that_are_alike_each_has_its_own(kind, is_lowered, watched,
     assert {name for name in run.values if name in ("grad/x", "grad/y")} == {f"grad/{name}" for name in gradients}
 
 
-def test_of_what_is_mapped_as_well(watched, agrees):
+def test_a_vmapped_gradient_is_the_gradient_of_its_argument(watched, agrees):
     mapped = jax.vmap(jax.grad(loss, argnums=2), (None, 0, 0))
     run = watched(jax.jit(mapped), PARAMS, X[None], X[None] * 2, watch="grad/*")
     agrees(run["grad/y"], run.result)
     assert "grad/x" not in run.values
 
 
-def test_of_arguments_that_have_no_names_of_their_own(watched, agrees):
+def test_gradients_of_star_arguments_and_of_arguments_of_methods_are_watched(watched, agrees):
     run = watched(jax.jit(jax.grad(lambda x, *rest: (x * rest[0] ** 2 * rest[1]).sum(), argnums=1)), X, X * 2, X)
     agrees(run["grad/rest[0]"], run.result)
     assert "grad/x" not in run.values
@@ -88,7 +88,7 @@ def test_of_arguments_that_have_no_names_of_their_own(watched, agrees):
     assert "grad/x" not in run.values
 
 
-def test_so_they_have_where_the_user_has_wrapped_it(watched, agrees):
+def test_a_wrapped_gradient_has_the_name_of_the_inner_argument(watched, agrees):
     def turned(params, y, x):
         return jax.grad(loss, argnums=1)(params, x, y)
 
@@ -97,7 +97,7 @@ def test_so_they_have_where_the_user_has_wrapped_it(watched, agrees):
     assert "grad/y" not in run.values
 
 
-def test_what_a_function_returns_that_asks_for_a_derivative_is_not_taken_for_that_of_its_arguments(watched):
+def test_a_returned_gradient_by_changed_parameters_is_not_that_of_the_arguments(watched):
     @jax.jit
     def step(params, x):
         doubled = jax.tree.map(lambda one: one * 2, params)

@@ -1,4 +1,4 @@
-"""Arguments that one operation takes, which batching has made several of: each has its own name."""
+"""Test the names of several arguments of one operation after batching."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def differentiated(take, rows, columns, scale):
 @pytest.mark.parametrize("around", [scanned, jitted, repeated, differentiated])
 @pytest.mark.parametrize("take", TAKEN.values(), ids=TAKEN)
 @pytest.mark.each
-def test_each_of_two_that_one_operation_takes_has_its_name(watched, take, around):
+def test_two_arguments_of_one_operation_keep_their_names(watched, take, around):
     @jax.jit
     def program(rows, columns, scale):
         return around(take, rows, columns, scale)
@@ -56,7 +56,7 @@ def test_each_of_two_that_one_operation_takes_has_its_name(watched, take, around
         np.testing.assert_array_equal(value["value"][0], whole[name], err_msg=name)
 
 
-def test_what_a_loop_begins_with_and_what_it_goes_through_are_told_apart(watched, agrees):
+def test_the_carry_and_the_rows_of_a_scan_have_their_own_names(watched, agrees):
     def step(weight, row):
         return weight + jnp.outer(weight.sum(0), row), None
 

@@ -1,4 +1,4 @@
-"""Who asks a run for a value that it has not is told why."""
+"""Test the error for a value that a run does not have."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_value_that_is_not_there_says_why(name, why):
                 ask(name)
 
 
-def test_what_was_not_asked_for_says_how_to_ask():
+def test_the_error_for_an_unwatched_name_says_how_to_watch_it():
     run = run_of(watch="total")
     with pytest.raises(
         KeyError, match=r"'either' \(line 28\) is not watched: name it with --watch, or use --watch-all"
@@ -77,13 +77,13 @@ def test_a_run_knows_its_names():
     run = run_of(watch="total,hidden")
     assert set(run) == set(run.values) and "total" in list(run)
     assert "total" in run and "totl" not in run and 3 not in run and None not in run
-    assert "hidden" in run  # It is assigned at several places: `run["hidden"]` asks which.
+    assert "hidden" in run  # `hidden` is assigned at several places: `run["hidden"]` asks which.
     assert all(name in run and run[name].site for name in run)
-    assert bool(run_of())  # A run without watched values is no empty one.
+    assert bool(run_of())  # A run without watched values is true, too.
 
 
 @pytest.mark.parametrize("wrong", [3, None, ("total",)])
-def test_what_is_no_name_is_refused(wrong):
+def test_a_name_that_is_no_string_is_refused(wrong):
     run = run_of(watch="total")
     for ask in (run.__getitem__, run.series, run.plot, run.show):
         with pytest.raises(TypeError, match=r"asked for by its name, in a string \('loss'\), not by "):
@@ -117,7 +117,7 @@ def test_a_run_in_which_nothing_could_be_watched_says_so_whatever_was_watched_be
     assert (told(jax.jit(f)), told(f)) == (False, True)
 
 
-def test_who_asks_for_a_tree_is_told_its_leaves(watched):
+def test_the_error_for_a_tree_lists_its_leaves(watched):
     def f(params):
         doubled = params["w"] * 2
         return doubled + params["b"].sum()

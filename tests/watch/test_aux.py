@@ -1,4 +1,4 @@
-"""What a loss returns beside its value, `(loss, aux), grads`, has its own paths, whatever JAX leaves out of the rest."""
+"""Test that the auxiliary output of a loss, `(loss, aux), grads`, has its own paths, whatever JAX leaves out."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ USES = {
 @pytest.mark.parametrize("f", [with_dict, with_tuple, with_array])
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.each
-def test_it_is_not_the_loss_and_has_its_own_paths(asked, f, use, watched, agrees):
+def test_the_auxiliary_output_of_a_loss_has_its_own_names_and_values(asked, f, use, watched, agrees):
     is_tuple, is_of_items = f is with_tuple, use == "two items"
     if (is_tuple and use in ("a dict of it", "dict", "another name")) or (not is_tuple and is_of_items):
         pytest.skip("of another kind")

@@ -1,4 +1,4 @@
-"""Of a value that is not finite the lane is named that was so first."""
+"""Test that a finding of NaN or infinity names the lane in which it came first."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_lane_of_a_print_is_a_field():
     assert [finding.lane for finding in run.findings] == [(3,)]
 
 
-def test_an_infinity_that_is_meant_has_no_lane(watched):
+def test_an_intended_infinity_has_no_finding_with_a_lane(watched):
     def masked(x):
         scores = jnp.where(x > 5, x, -jnp.inf)
         worst = jnp.log(x)
@@ -150,7 +150,7 @@ def test_results_are_the_same_to_the_bit(same_bits):
 
 
 def lane_by_numpy(value):
-    """The number of the first lane with a NaN, else with an infinity that is not meant, else -1."""
+    """Return the number of the first lane with a NaN, else with an infinity that is not intended, else -1."""
     array = np.moveaxis(np.asarray(value.array).astype(np.complex128), value.axes, range(len(value.axes)))
     array = array.reshape(np.prod(array.shape[: len(value.axes)]), -1)
     infinite = np.isinf(array)
@@ -161,7 +161,7 @@ def lane_by_numpy(value):
 
 
 def test_the_lanes_of_many_values_are_those_of_each(monkeypatch):
-    monkeypatch.setattr(lane_ranks, "_SMALL", 1000)  # Some are looked at one by one.
+    monkeypatch.setattr(lane_ranks, "_SMALL", 1000)  # Some lanes are then examined one by one.
     rng = np.random.default_rng(0)
     shapes = [
         ((7,), (0,)),
@@ -218,10 +218,10 @@ def four_times(x):
     [
         (jax.vmap(until_small), np.float32([2.4, 6]), True),
         (until_small, np.float32(np.nan), False),
-        (jax.vmap(four_times), np.float32([2.4, 6]), False),  # All lanes end together.
+        (jax.vmap(four_times), np.float32([2.4, 6]), False),  # Here all lanes end together.
     ],
 )
-def test_it_is_said_where_lanes_that_have_left_their_loop_count(function, x, has_ended, watched):
+def test_a_finding_says_that_it_counts_lanes_that_have_left_their_loop(function, x, has_ended, watched):
     run = watched(jax.jit(function), x)
     assert any("root" in note and "have left their loop" in note for note in run.notes) == has_ended
     told = [finding.message for finding in run.findings if finding.kind == "nonfinite"]

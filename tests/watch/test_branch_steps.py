@@ -1,7 +1,7 @@
-"""Steps of what is watched in the branches and loops of a loop: of values, and of the gradients that belong to them.
+"""Test the steps of values and gradients in branches and loops inside a loop.
 
-Values and their steps are noted by the program itself while it runs un-jitted. A gradient is that for a one by which each
-iteration multiplies the value (an argument, with an item an iteration), divided by the value.
+The program notes its values and their steps itself while it runs unjitted. The expected gradient of a value is that for
+a factor of one by which each iteration multiplies the value, divided by the value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def noted(h, *at):
 
 
 def over(length, step, c):
-    """`c` after `step(c, t)` for each iteration `t`."""
+    """Return `c` after `step(c, t)` for each iteration `t`."""
     return lax.scan(lambda c, t: (step(c, t), None), c, jnp.arange(length))[0]
 
 
@@ -175,9 +175,9 @@ def ones_of(program):
 
 @functools.cache
 def values_of(program, x=float(X)):
-    """What the program assigns to `h`: the iteration of each loop, and the number."""
+    """Return the values that the program assigns to `h`, each with the iteration of each loop and its number."""
     _NOTED.clear()
-    with jax.disable_jit():  # What is checkpointed is traced nevertheless; it computes the same.
+    with jax.disable_jit():  # Checkpointed functions are traced even so, and compute the same.
         (cond if program is remat else program)(jnp.float32(x), ones_of(program))
     return tuple(_NOTED)
 
@@ -189,7 +189,7 @@ def gradients_of(program, x=float(X)):
 
 
 def events_of(run, calls=1, device=None):
-    """What was told in each of the calls, by its iterations: of the value, and of its gradient."""
+    """Return the events of each call by their iterations: of the value, and of its gradient."""
     told = {"forward": [], "backward": []}
     for event in run.events:
         is_of_it = device is None or event.device.endswith(f":{device}")
@@ -228,7 +228,7 @@ def test_values_have_the_iterations_in_which_the_branch_was_taken(program, every
 
 @pytest.mark.parametrize("program", DIFFERENTIATED, ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_gradients_have_those_of_their_values(program, every, watched):
+def test_gradients_in_branches_have_the_steps_of_their_values(program, every, watched):
     step = jax.jit(jax.value_and_grad(program, 1))
     plain = step(X, ones_of(program))
 
@@ -262,7 +262,7 @@ def test_values_and_gradients_where_a_condition_holds(every, watched):
     assert 0 < len(held) < len(values_of(cond))
     (told,), (gradients,) = events_of(watched(step, X, ones_of(cond), watch="h", when=f"h >= {limit}", every=every))
     same(told, taken(held, every))
-    assert gradients == []  # They are computed in another body.
+    assert gradients == []  # The gradients are computed in another body.
 
 
 @pytest.mark.parametrize("program", [cond, remat, branch_loop_branch], ids=lambda one: one.__name__)
@@ -292,14 +292,14 @@ def test_devices_have_their_own_values_at_the_same_steps(program, every, watched
     for number, x in enumerate(xs):
         values, gradients = events_of(run, device=number)
         same(values[0], taken(values_of(program, float(x)), every))
-        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # docs/limits.md
+        if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # See docs/limits.md.
             same(gradients[0], taken(gradients_of(program, float(x)), every))
 
 
 @pytest.mark.filterwarnings("ignore:Numba cannot be used")
 @pytest.mark.parametrize("program", [cond, branch_loop_branch], ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_without_numba(program, every, watched, monkeypatch):
+def test_steps_in_branches_are_right_without_numba(program, every, watched, monkeypatch):
     monkeypatch.setattr(statistics, "native_target", lambda: None)
     monkeypatch.setitem(sys.modules, "jax_debug_widgets._jax.passes.rings_native", None)
     monkeypatch.setattr(native, "_known", {})

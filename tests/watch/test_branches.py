@@ -1,4 +1,4 @@
-"""Names in what `vmap` makes of a `cond`, and in functions that JAX calls several times."""
+"""Test names in branches that `vmap` transforms, and in functions that JAX calls several times."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_gradients_around_a_cond_under_vmap(watched, agrees):
     agrees(run["grad/q"], jnp.where(A > 0, 0.0, 3.0))
 
 
-def test_what_the_branches_keep_for_gradients_under_vmap_has_no_name(watched, agrees):
+def test_residuals_of_branches_under_vmap_have_no_name(watched, agrees):
     run = watched(jax.jit(jax.vmap(jax.value_and_grad(branching, 1), (0, None))), XS, 1.5)
     assert {"a", "p", "q", "r", "out"} <= set(run.values)
     agrees(run["q"], A**2)
@@ -73,7 +73,7 @@ def test_each_call_of_a_function_that_jax_calls_several_times_is_a_value(watched
     run = watched(jax.jit(jax.value_and_grad(total)), jnp.arange(1.0, 6.0))
     agrees(run["grad/c"], np.ones(5))
     place = f"s@test_branches.py:{product.__code__.co_firstlineno + 1}"
-    # Neighbours, these again, and each of what comes between times its neighbour: c = [1, 2, 2·3, 2·12, 24·5].
+    # Products of neighbours, of these products, and of the elements between: c = [1, 2, 2·3, 2·12, 24·5].
     values = [[1 * 2, 3 * 4], [2 * 12], [2 * 3, 24 * 5]]
     gradients = [[1 + 3 + 12 * (1 + 5), 2 * (1 + 5)], [1 + 5], [1, 1]]
     for number, (value, gradient) in enumerate(zip(values, gradients, strict=True), 1):

@@ -1,4 +1,4 @@
-"""Values that are made of others element by element: made again natively, they are what the program computes."""
+"""Test that values of elementwise operations, which are recomputed natively, equal those of the program."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ MUCH = 300_001
 
 
 def op_by_op(function, *arrays):
-    """The program of a function that keeps no more than sums, and what JAX makes of each variable, one after the other."""
+    """Return the program of a function that keeps only sums, and JAX's value of each variable, computed one by one."""
     program = jax.make_jaxpr(lambda *arrays: [one.sum() for one in jax.tree.leaves(function(*arrays))])(*arrays).jaxpr
     values = dict(zip(program.invars, arrays, strict=True))
     for equation in program.eqns:
         operands = [one.val if isinstance(one, core.Literal) else values[one] for one in equation.invars]
-        if equation.primitive is lax.div_p:  # Of what XLA itself broadcasts it multiplies with the reciprocal.
+        if equation.primitive is lax.div_p:  # XLA multiplies by the reciprocal of an operand that it broadcasts.
             operands = jnp.broadcast_arrays(*operands)
         results = equation.primitive.bind(*operands, **equation.params)
         values.update(zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True))
@@ -45,7 +45,7 @@ def op_by_op(function, *arrays):
 
 
 def check(function, *arrays, tolerance=2e-7):
-    """Assert that chains tell of what they make what JAX makes; the number of values that they make."""
+    """Assert that recomputed values equal those of JAX; return the number of recomputed values."""
     program, values = op_by_op(function, *arrays)
     wanted = [*program.invars, *(one for equation in program.eqns for one in equation.outvars)]
     made = 0
@@ -60,7 +60,10 @@ def check(function, *arrays, tolerance=2e-7):
 
 
 def agree(told, array, tolerance):
-    """Assert that these are the statistics of float32[...]: the counts, and the extremes within `tolerance` of the largest."""
+    """Assert that these are the statistics of float32[...].
+
+    The counts are equal; the extremes are within `tolerance` of the largest.
+    """
     finite = array[np.isfinite(array)].astype(np.float64)
     if len(finite):
         scale = np.abs(finite).max()
@@ -88,7 +91,7 @@ EXACT = [*BINARY, operator.neg, jnp.abs, lax.sqrt, lax.square]
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("operation", BINARY, ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_operations_of_two_arrays(operation):
+def test_binary_operations_are_recomputed_exactly(operation):
     x, y = np.meshgrid(ODD, ODD)
     assert check(operation, x, y) == 1
     assert check(lambda x: (operation(x, 3.0), operation(-0.0, x)), x) == 2
@@ -114,7 +117,7 @@ def test_arrays_that_are_the_work_of_several_threads(odd):
 
 
 @pytest.mark.usefixtures("_way")
-def test_literals():
+def test_operations_with_literals_are_recomputed_exactly():
     def f(x):
         return (x * 2 + 3) * -0.5, (x + 2) * np.nan, x - 0.0, x / 7
 
@@ -122,7 +125,7 @@ def test_literals():
 
 
 @pytest.mark.usefixtures("_way")
-def test_operands_that_are_broadcast():
+def test_operations_with_broadcast_operands_are_recomputed_exactly():
     generator = np.random.default_rng(0)
     x, row, column, middle = (
         generator.normal(size=shape).astype(np.float32) for shape in ((30, 7, 40), (40,), (30, 1, 1), (1, 7, 1))
@@ -137,13 +140,13 @@ def test_operands_that_are_broadcast():
 
 
 @pytest.mark.usefixtures("_way")
-def test_what_is_broadcast_along_axes_that_are_apart_is_read_as_it_is():
+def test_operands_broadcast_along_separate_axes_are_not_recomputed():
     x, apart = np.ones((3, 5, 4), np.float32), np.arange(12, dtype=np.float32).reshape(3, 1, 4)
     assert check(lambda x, apart: x * apart, x, apart) == 0
 
 
 @pytest.mark.usefixtures("_way")
-def test_arrays_in_another_order_are_made_where_all_are():
+def test_transposed_arrays_are_recomputed_only_if_all_operands_are_transposed():
     x = np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
     y = x[::-1].copy()
 
@@ -158,8 +161,8 @@ def test_arrays_in_another_order_are_made_where_all_are():
     assert check(mixed, x, y) == 1
 
 
-def test_what_the_program_writes_anyway_is_read_and_not_made_again():
-    """The operand of a matrix product, and what the program returns, are in memory."""
+def test_values_that_the_program_stores_are_read_and_not_recomputed():
+    """The operand of a matrix product and the result of the program are in memory."""
     x = np.random.default_rng(0).normal(size=(40, 40)).astype(np.float32)
 
     def f(x):
@@ -174,7 +177,7 @@ def test_what_the_program_writes_anyway_is_read_and_not_made_again():
 
 
 def test_a_product_is_made_of_exponentials_that_nobody_reads():
-    """To write the product would round it before it is added to something; to write the exponentials changes no bit."""
+    """Writing the product would round it before the following addition; writing the exponentials changes no bit."""
     program, _ = op_by_op(lambda x, y: jnp.exp(x) * jnp.exp(y), jnp.ones(5), jnp.ones(5))
     first, second, product = (one.outvars[0] for one in program.eqns[:3])
     (chain,) = chains_of(program, [product])
@@ -183,8 +186,8 @@ def test_a_product_is_made_of_exponentials_that_nobody_reads():
     assert set(chain.sources) == {first, second} and set(chain.watched) == {first, second, product}
 
 
-def test_what_needs_others_that_nobody_reads_is_read_itself():
-    """To make it again its operands would have to be written: they are made of sums that XLA may contract."""
+def test_a_value_with_unstored_operands_is_read_and_not_recomputed():
+    """To recompute it, its operands would have to be written: they are sums that XLA may contract."""
     program, _ = op_by_op(lambda x, y: jnp.sort(x.cumsum() * y) * jnp.floor(x + y), jnp.ones(5), jnp.ones(5))
     last = program.eqns[-1].outvars[0]
     assert chains_of(program, [last]) == []
@@ -214,7 +217,7 @@ ACTIVATIONS = [
 @pytest.mark.parametrize("watch", [True, "x", "error"])
 @pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
 def test_watching_what_an_activation_gives_changes_no_bit(act, watch):
-    """XLA contracts its product with the sum after it, which it could not do with a product that it writes."""
+    """XLA contracts its product with the following sum, which it could not do with a product that it writes."""
 
     def loss_of(params, x, y):
         for w in params:
@@ -242,7 +245,7 @@ def test_watching_what_an_activation_gives_changes_no_bit(act, watch):
 
 @pytest.mark.parametrize("act", ACTIVATIONS, ids=["gelu", "exact gelu", "silu", "mish", "softplus", "own"])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.grad, jax.vmap], ids=["jit", "grad", "vmap"])
-def test_what_an_activation_gives_is_what_it_gives_un_jitted(act, transform):
+def test_results_of_activations_equal_the_unjitted_ones(act, transform):
     def f(x):
         h = x @ jnp.eye(6) * 3
         out = act(h)
@@ -258,7 +261,7 @@ def test_what_an_activation_gives_is_what_it_gives_un_jitted(act, transform):
 
 @st.composite
 def programs(draw):
-    """A random program of operations on arrays of three shapes."""
+    """Draw a random program of operations on arrays of three shapes."""
     steps = draw(
         st.lists(
             st.tuples(st.sampled_from(EXACT), st.integers(0, 30), st.integers(0, 30)),
@@ -280,8 +283,8 @@ def programs(draw):
 @pytest.mark.cpu("other backends round what they fuse otherwise")
 @settings(deadline=None, max_examples=15)
 @given(programs())
-def test_random_programs(program):
-    """To the last bit: what cancels would make any other difference as large as one likes."""
+def test_random_chains_of_operations_are_recomputed_exactly(program):
+    """The bits must be equal, because cancellation can make any other difference arbitrarily large."""
     generator = np.random.default_rng(1)
     arrays = [generator.normal(size=shape).astype(np.float32) for shape in ((3, 400), (1, 400), (3, 1), (3, 400))]
     with np.errstate(all="ignore"):
@@ -304,7 +307,7 @@ def test_reading_all_of_a_training_loop_leaves_its_kernels_and_its_results_as_th
 
 
 def test_the_gradients_of_weights_are_read_as_xla_writes_them():
-    """It multiplies the other way round, where only the transposed product is used; else it would transpose by a kernel."""
+    """XLA multiplies in the other order if only the transposed product is used, to avoid a kernel that transposes."""
     keys = jax.random.split(jax.random.key(0), 4)
     params, x = [jax.random.normal(key, (64, 64)) / 8 for key in keys[1:]], jax.random.normal(keys[0], (128, 64))
     train = jax.jit(trained(forward, 5))

@@ -1,4 +1,4 @@
-"""What a checkpointed function gives has the caller's name for it, also where JAX inlines its forward pass."""
+"""Test that the result of a checkpointed function has the caller's name, also if JAX inlines its forward pass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("around", PROGRAMS)
-def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, agrees):
+def test_each_checkpointed_call_in_a_python_loop_has_its_value_and_gradient(around, watched, agrees):
     x = jnp.stack([X, X * 0.3]) if around == "vmap" else X
     run = watched(PROGRAMS[around](layers), W, x)
     first = 2 * jnp.sin(x @ W[0])
@@ -69,7 +69,7 @@ def test_each_call_in_a_python_loop_has_its_value_and_gradient(around, watched, 
 
 
 @pytest.mark.behaviour("W1")
-def test_of_two_lines_that_call_it_each_has_its_own(watched, agrees):
+def test_two_calls_of_a_checkpointed_function_have_their_own_values_and_gradients(watched, agrees):
     def loss(w, x):
         a = jax.checkpoint(block)(x, w[0])
         b = jax.checkpoint(block)(a, w[1])
@@ -95,7 +95,7 @@ def test_the_parts_of_a_tuple_and_of_a_checkpoint_in_another(watched, agrees):
     agrees(run["right"], block(X, W[0]) * 3)
 
 
-def test_equinoxs_checkpoint(watched, agrees):
+def test_the_result_of_filter_checkpoint_has_the_callers_name(watched, agrees):
     def loss(w, x):
         h = eqx.filter_checkpoint(block)(x, w[0])
         return (h**2).sum()
@@ -105,7 +105,7 @@ def test_equinoxs_checkpoint(watched, agrees):
 
 
 @pytest.mark.parametrize("outer", [jax.grad, lambda f: jax.jit(jax.grad(f))], ids=["un-jitted", "jit"])
-def test_a_print_in_it_says_who_called(outer):
+def test_a_print_in_a_checkpointed_function_has_the_line_of_its_caller(outer):
     def said(x):
         jax.debug.print("x = {}", x)
         return jnp.sin(x)
@@ -125,8 +125,8 @@ def test_a_print_in_it_says_who_called(outer):
     }
 
 
-def test_no_text_of_the_program_says_it(monkeypatch):
-    # Where a breakpoint of ours was left out of a program, all is compiled again in a capture.
+def test_a_capture_leaves_the_compiled_text_of_a_checkpointed_program_unchanged(monkeypatch):
+    # If a breakpoint of ours was left out of a program, a capture compiles everything again.
     monkeypatch.setattr(reuse_executables, "_left_out", threading.Event())
     program = jax.jit(jax.grad(of_one))
     plain = program.lower(W, X).compile().as_text()
@@ -207,7 +207,7 @@ def _loss_of_sine_layers(ws, x):
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), (0,), (1,), (2, 0, 1)])
 def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, watched):
-    """Several programs differentiate one net, of whose first layer `h` has no gradient."""
+    """Several programs differentiate one network; in its first layer `h` has no gradient."""
 
     def train(ws, x):
         return [w - g for w, g in zip(ws, jax.value_and_grad(_loss_of_sine_layers)(ws, x)[1], strict=True)]
@@ -247,7 +247,7 @@ def test_the_numbers_of_gradients_are_those_of_their_program_and_layer(order, wa
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("in_scan", [False, True])
-def test_where_every_other_layer_is_checkpointed_each_has_its_own_gradient(count, in_scan, watched):
+def test_layers_that_are_checkpointed_alternately_have_their_own_gradients(count, in_scan, watched):
     def net(ws, x):
         for number, w in enumerate(ws):
             layer = jax.checkpoint(_layer_of_loop) if number % 2 else _layer_of_loop
@@ -317,7 +317,7 @@ def layer_with_a_helper(x):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_what_a_helper_gives_is_told_of_each_call(count, watched):
+def test_results_of_a_helper_in_checkpointed_calls_are_numbered_by_call(count, watched):
     def loss(x):
         aux = 0.0
         for number in range(count):

@@ -1,4 +1,4 @@
-"""A NaN that a choice may mask is told apart from one that goes on to the results."""
+"""Test that a NaN which a choice may mask is distinguished from one that reaches the results."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize(("program", "choice"), MASKED)
-def test_what_a_choice_may_leave_out_says_which(watched, program, choice):
+def test_a_finding_about_a_maskable_nan_names_the_choice(watched, program, choice):
     run = watched(jax.jit(program), X, watch="h")
     found = [one for root in run.findings for one in (root, *root.followed_by)]
     messages = [one.message for one in found if one.kind == "nonfinite"]
@@ -139,7 +139,7 @@ NOT_MASKED = [
 
 
 @pytest.mark.parametrize("program", NOT_MASKED)
-def test_what_goes_on_besides_is_masked_by_nothing(watched, program):
+def test_a_nan_that_also_reaches_a_result_is_not_called_masked(watched, program):
     run = watched(jax.jit(program), X, watch="h")
     (found,) = (one.message for one in run.findings if one.kind == "nonfinite")
     assert "NaN among its values" in found
@@ -148,7 +148,7 @@ def test_what_goes_on_besides_is_masked_by_nothing(watched, program):
     assert not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(program(X)))
 
 
-def test_the_first_is_one_that_nothing_masks(watched):
+def test_the_first_nan_is_one_that_no_choice_masks(watched):
     @jax.jit
     def f(x):
         def step(c, one):
@@ -165,8 +165,7 @@ def test_the_first_is_one_that_nothing_masks(watched):
     assert next(one.site.label for one in run.findings) == "grown"
 
 
-def test_one_that_is_not_left_out_is_where_it_was_born(watched):
-    """The choice has taken it."""
+def test_a_nan_that_a_choice_takes_is_reported_at_the_line_that_made_it(watched):
 
     @jax.jit
     def f(x):

@@ -1,4 +1,4 @@
-"""Each item of a list that is comprehended has its gradient, as what a statement assigns by itself has."""
+"""Test that each item of a list comprehension has its gradient, as a separately assigned value has."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ITEMS = {
 @pytest.mark.parametrize("loss", ITEMS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("argument", [0, 1])
 @pytest.mark.each
-def test_each_item_has_its_value_and_gradient(loss, argument, watched, agrees):
+def test_each_item_of_a_comprehension_has_its_value_and_gradient(loss, argument, watched, agrees):
     run = watched(jax.jit(jax.value_and_grad(loss, argument)), X, WS)
     items = [ITEMS[loss](X, w) for w in WS]
     for number, (item, gradient) in enumerate(zip(items, jax.grad(mixed)(items), strict=True)):
@@ -100,7 +100,7 @@ def test_the_items_of_a_dictionary(watched, agrees):
         agrees(run[f"grad/hs['{key}']"], gradient)
 
 
-def test_an_item_that_is_not_used_has_none(watched, agrees):
+def test_an_unused_item_of_a_comprehension_has_no_gradient(watched, agrees):
     def loss(ws, x):
         hs = [jnp.tanh(x @ w) for w in ws]
         return (hs[0] * hs[2]).std()
@@ -113,7 +113,7 @@ def test_an_item_that_is_not_used_has_none(watched, agrees):
     assert "grad/hs[1]" not in run.values
 
 
-def test_where_one_of_them_has_no_gradient_the_others_have_theirs(watched, agrees):
+def test_items_of_a_comprehension_have_gradients_if_another_item_has_none(watched, agrees):
     def loss(ws, x):
         hs = [jnp.tanh(x @ w) for w in ws]
         return (hs[0] * lax.stop_gradient(hs[1]) * hs[2]).std()
@@ -128,7 +128,7 @@ def test_where_one_of_them_has_no_gradient_the_others_have_theirs(watched, agree
     assert "grad/hs[1]" not in run.values
 
 
-def test_in_a_loop_of_python_each_round_has_its_own(watched, agrees):
+def test_items_of_a_comprehension_in_a_python_loop_have_values_and_gradients_each_round(watched, agrees):
     def loss(ws, x):
         for _ in range(2):
             hs = [jnp.tanh(x @ w) for w in ws]

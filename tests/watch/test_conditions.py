@@ -1,4 +1,4 @@
-"""Values are taken where a condition over them holds, and their histograms count what is there."""
+"""Test values that are recorded only if a condition over them holds, and their histograms."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_condition_that_cannot_be_computed_leaves_the_program_unwatched(watche
     np.testing.assert_array_equal(run.result[1], walk(X)[1])
 
 
-def test_what_an_expression_may_call_can_be_a_name_of_the_source(watched):
+def test_a_condition_may_use_a_builtin_function_and_a_variable_of_its_name(watched):
     @jax.jit
     def f(x):
         sum = x.sum()  # noqa: A001 - as people write.
@@ -97,7 +97,7 @@ def test_a_condition_that_never_holds_is_told(watched):
 
 
 @pytest.mark.parametrize("kind", ["line", "heat", "lanes"])
-def test_what_was_never_taken_says_why_wherever_it_is_asked_for(watched, kind):
+def test_a_value_whose_condition_never_held_says_so_in_every_query(watched, kind):
     run = watched(walk, X, watch="size", when="size > 1e9")
     why = r"'size' \(test_conditions.py:\d+\) is watched and has no values: `size > 1e9` has not held there"
     for name in ("size", "siz*" if kind == "line" else "size"):
@@ -206,7 +206,7 @@ def test_on_a_mesh_each_device_looks_for_itself(watched):
     assert sorted((event.device, float(event.values[0])) for event in run.events) == [("cpu:2", 4.0), ("cpu:3", 6.0)]
 
 
-def test_what_a_condition_cannot_tell_of_is_said(watched):
+def test_a_condition_over_values_of_another_body_has_a_note(watched):
     @jax.jit
     def f(x):
         def step(c, row):
@@ -240,7 +240,7 @@ def test_what_a_condition_cannot_tell_of_is_said(watched):
 
 
 def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
-    """As `run` takes them: of a value that is taken beside its gradient the note must not say that it is not."""
+    """The note must not say of a value that it is not recorded if only its gradient is not."""
 
     def f(x):
         def step(c, row):
@@ -257,7 +257,7 @@ def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
     assert note.startswith("Not taken: grad/inner, grad/outer, computed in other functions")
 
 
-def test_a_condition_that_is_none_is_refused():
+def test_an_invalid_condition_is_refused_with_a_reason():
     for when, error in (
         ("loss >", "expression"),
         ("1 > 0", "names no value"),
@@ -314,7 +314,7 @@ def test_the_step_of_what_is_taken_in_some_calls_only_is_which_call_of_its_progr
     with jdw.capture(watch="size", when="size < 1", every=every) as run:
         for number in range(12):
             if number == 7:
-                double(x)  # Another program: its calls are none of `decay`.
+                double(x)  # Calls of this program are no calls of `decay`.
             x, _ = decay(x)
     assert run["size"].steps.tolist() == calls
     assert run["size"].to_pandas().index.tolist() == calls

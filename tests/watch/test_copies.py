@@ -1,4 +1,4 @@
-"""What is watched has an equation for each named gradient; what is not has the program that JAX makes."""
+"""Test that a watched program has an equation for each named gradient, and an unwatched one is that of plain JAX."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names_in(jaxpr):
 
 
 @pytest.mark.parametrize(("options", "has_them"), [({}, False), ({"watch": "o"}, True)])
-def test_a_program_has_such_equations_where_it_is_watched_alone_and_shows_none(options, has_them):
+def test_only_watched_programs_have_naming_equations_and_their_jaxprs_hide_them(options, has_them):
     with jdw.capture(**options):
         traced = jax.jit(jax.grad(loss)).trace(X)
         assert "named" not in names_in(traced.jaxpr.jaxpr)
@@ -42,7 +42,7 @@ def test_a_program_has_such_equations_where_it_is_watched_alone_and_shows_none(o
     assert "named" not in names_in(jax.jit(jax.grad(loss)).trace(X)._params["jaxpr"].jaxpr)
 
 
-def test_in_the_compiled_program_they_are_none():
+def test_naming_equations_leave_the_lowered_program_unchanged():
     def text():
         return tapped(jax.jit(jax.grad(loss)).trace(X).lower()).as_text()
 
@@ -51,7 +51,7 @@ def test_in_the_compiled_program_they_are_none():
         assert text() == plain
 
 
-def test_what_is_pulled_back_un_jitted_is_not_copied(monkeypatch):
+def test_an_unjitted_pullback_copies_no_array(monkeypatch):
     made = []
     monkeypatch.setattr(jax.lax.copy_p, "impl", lambda value: made.append(value) or value)
     with jdw.capture(watch="o"):
@@ -70,8 +70,8 @@ def plus(x_ref, o_ref):
     o_ref[...] = jnp.sin(x_ref[...]) + x_ref[...]
 
 
-def test_kernels_of_pallas_have_none(watched, agrees):
-    """Its compilers would not know what to do with them."""
+def test_kernels_of_pallas_have_no_naming_equations(watched, agrees):
+    """Compilers of Pallas do not know the primitive."""
 
     def called(kernel, x):
         return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)

@@ -1,4 +1,4 @@
-"""The gradient of each name, however the program comes by it: told by the tangent that is pushed beside its value."""
+"""Test the gradient of each name, which is found by the tangent that belongs to its value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ polar.defvjp(polar_forward, polar_backward)
 
 
 def gradients_of(rest, *values):
-    """What `rest` would give back for each of these."""
+    """Return the gradients of `rest` for each of these."""
     return jax.grad(lambda values: rest(*values))(values)
 
 
@@ -50,7 +50,7 @@ AROUND = {
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_each_part_of_what_a_custom_vjp_function_gives(around, watched, agrees):
+def test_results_of_a_custom_vjp_function_have_their_gradients(around, watched, agrees):
     def rest(r, p):
         return (jnp.sin(r) * 2 + p * p).sum()
 
@@ -66,7 +66,7 @@ def test_each_part_of_what_a_custom_vjp_function_gives(around, watched, agrees):
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_each_execution_where_one_returns_early(around, watched, agrees):
+def test_each_execution_has_its_gradient_if_one_returns_early(around, watched, agrees):
     def layer(x, number):
         h = jnp.tanh(x * 1.5)
         if number == 1:
@@ -96,7 +96,7 @@ def test_each_execution_where_one_returns_early(around, watched, agrees):
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("around", AROUND)
-def test_what_a_librarys_call_gives_of_one_type(around, watched, agrees):
+def test_results_of_one_type_of_a_library_call_have_their_gradients(around, watched, agrees):
     def rest(u, v):
         return (u * jnp.cos(v) + v**3).sum()
 
@@ -111,7 +111,7 @@ def test_what_a_librarys_call_gives_of_one_type(around, watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_what_functions_of_jax_give_whose_rules_compute_elsewhere(watched, agrees):
+def test_results_of_jax_functions_with_custom_rules_have_their_gradients(watched, agrees):
     def loss(a, b):
         p = jnp.linalg.pinv(a)
         c, _ = jax.scipy.sparse.linalg.cg(lambda v: a @ v, b)
@@ -127,7 +127,7 @@ def test_what_functions_of_jax_give_whose_rules_compute_elsewhere(watched, agree
 
 @pytest.mark.parametrize("around", AROUND)
 def test_a_name_has_the_gradient_of_what_comes_after_it(around, watched, agrees):
-    """`u` inside and `m` outside are one value, of which `s` is made between."""
+    """`u` inside and `m` outside are one value, and `s` is computed from it in between."""
 
     def both(x):
         u = x * 0.7 + 1
@@ -149,7 +149,7 @@ def test_a_name_has_the_gradient_of_what_comes_after_it(around, watched, agrees)
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_so_it_has_where_a_line_has_several_statements(around, watched, agrees):
+def test_values_of_several_statements_in_one_line_have_their_gradients(around, watched, agrees):
     def loss(x):
         a = jnp.sin(x); b = a * a; c = jnp.tanh(b) + a  # fmt: skip  # noqa: E702
         return (c**2).sum()
@@ -164,7 +164,7 @@ def test_so_it_has_where_a_line_has_several_statements(around, watched, agrees):
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_what_is_handed_on_as_it_is_and_what_is_used_twice(around, watched, agrees):
+def test_values_passed_on_unchanged_or_used_twice_have_their_gradients(around, watched, agrees):
     def loss(x):
         a = x - 1.0
         b = a + 2.0
@@ -180,7 +180,7 @@ def test_what_is_handed_on_as_it_is_and_what_is_used_twice(around, watched, agre
 
 
 def test_second_derivatives_under_vmap_have_gradients_of_their_own_size(watched, agrees):
-    """Burgers' equation."""
+    """The program is Burgers' equation."""
     w = jnp.linspace(-1, 1, 6).reshape(3, 2)
 
     def u(w, t, x):
@@ -204,7 +204,7 @@ def test_second_derivatives_under_vmap_have_gradients_of_their_own_size(watched,
 
 
 @pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="what `jax.vjp` gives has no names on jax 0.8")
-def test_what_derivatives_are_taken_for_has_a_gradient_in_each_round(watched, agrees):
+def test_the_argument_of_a_gradient_in_a_python_loop_has_a_gradient_each_round(watched, agrees):
     def loss(w, x):
         return (jnp.tanh(x * w) ** 2).sum()
 
@@ -228,14 +228,14 @@ def test_what_derivatives_are_taken_for_has_a_gradient_in_each_round(watched, ag
 
 
 class Pair(NamedTuple):
-    """What a `NamedTuple` holds is found as it is."""
+    """A `NamedTuple`, whose fields are found."""
 
     left: jax.Array
     right: jax.Array
 
 
 class Slotted:
-    """So is what an object with slots holds."""
+    """An object with slots, whose fields are found."""
 
     __slots__ = ("left", "right")
 
@@ -264,7 +264,7 @@ def test_lambdas_in_one_line_have_each_its_own_results(watched, agrees):
 
 
 def test_the_program_that_runs_is_the_same(watched):
-    """What tells the cotangents is lowered to nothing."""
+    """The equations that name cotangents are lowered to nothing."""
 
     def loss(x):
         a = x - 1.0
@@ -306,6 +306,6 @@ def as_an_argument(x):
         (as_an_argument, lambda total: jnp.sin(total) + total),
     ],
 )
-def test_what_a_statement_does_with_a_name_that_it_gives_inside_is_in_its_gradient(watched, loss, rest):
+def test_the_gradient_of_a_walrus_name_includes_its_use_in_the_same_statement(watched, loss, rest):
     run = watched(jax.jit(jax.value_and_grad(loss)), X, watch="total")
     np.testing.assert_allclose(run["total"].gradient["value"], [jax.grad(rest)((X**2).sum())], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Functions with a `vmap` rule of their own: what they compute, what their rules compute, and what they give."""
+"""Test functions with a `vmap` rule: values in the functions, values in their rules, and their results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ MAPPED = {
 
 @pytest.mark.parametrize("around", UNMAPPED)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_the_function_computes_is_watched(name, around, watched, agrees, same_bits):
+def test_values_in_a_custom_vmap_function_are_watched(name, around, watched, agrees, same_bits):
     program = UNMAPPED[around](model(FUNCTIONS[name]))
     plain = program(XS[0])
     run = watched(program, XS[0], watch="h,t,y")
@@ -86,8 +86,8 @@ def test_what_the_function_computes_is_watched(name, around, watched, agrees, sa
 
 @pytest.mark.parametrize("around", MAPPED)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_it_gives_is_told_by_lane(name, around, watched, same_bits, monkeypatch):
-    monkeypatch.setattr(current_session().capture.lanes, "_found", {})  # What other tests have seen batched.
+def test_results_of_a_custom_vmap_function_are_recorded_by_lane(name, around, watched, same_bits, monkeypatch):
+    monkeypatch.setattr(current_session().capture.lanes, "_found", {})  # Forgets lanes of other tests.
     program = MAPPED[around](model(FUNCTIONS[name]))
     plain = program(XS)
     run = watched(program, XS, watch="lanes/y")
@@ -98,7 +98,7 @@ def test_what_it_gives_is_told_by_lane(name, around, watched, same_bits, monkeyp
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_of_nested_vmaps_all_lanes_are_told(name, watched):
+def test_nested_vmaps_of_a_custom_vmap_function_have_all_lanes(name, watched):
     run = watched(jax.jit(jax.vmap(jax.vmap(model(FUNCTIONS[name])))), SHIFTED, watch="lanes/y")
     assert run["y"].site.watch.lanes == (2, 3)
     np.testing.assert_allclose(run["y"].lanes["value"][0], inner(SHIFTED).sum(2) ** 2, rtol=1e-4, atol=1e-5)
@@ -112,7 +112,7 @@ since_9 = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "around", [name if name == "jit of vmap" else pytest.param(name, marks=since_9) for name in MAPPED]
 )
-def test_what_the_rule_computes_is_watched(around, watched, agrees):
+def test_values_in_a_vmap_rule_are_watched(around, watched, agrees):
     run = watched(MAPPED[around](model(by_hand)), XS, watch="r,u")
     for step in range(2 if "loop" in around else 1):
         agrees(run["r"], inner(XS + np.float32(step)), step)
@@ -120,13 +120,13 @@ def test_what_the_rule_computes_is_watched(around, watched, agrees):
 
 
 @pytest.mark.parametrize("around", ["jit of vmap", pytest.param("vmap of jit", marks=since_9)])
-def test_what_the_rule_maps_has_lanes(around, watched):
+def test_values_that_a_vmap_rule_maps_have_lanes(around, watched):
     run = watched(MAPPED[around](model(through_vmap)), XS, watch="lanes/h,lanes/t")
     np.testing.assert_allclose(run["h"].lanes["mean"][0], inner(XS).mean(1), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(run["t"].lanes["value"][0], inner(XS).sum(1), rtol=1e-4, atol=1e-6)
 
 
-def test_what_is_mapped_one_by_one_has_a_step_a_lane(watched, agrees):
+def test_values_mapped_one_by_one_have_a_step_for_each_lane(watched, agrees):
     run = watched(jax.jit(jax.vmap(model(one_by_one))), XS, watch="h")
     for step, x in enumerate(XS):
         agrees(run["h"], inner(x), step)

@@ -36,7 +36,7 @@ def cell():
 
 
 def compiled(file, text, first):
-    """What a text defines that stands in a file, from this line on."""
+    """Return the names that a text defines if it begins at this line of a file."""
     tree = ast.increment_lineno(ast.parse(text), first - 1)
     names = {"jax": jax, "jnp": jnp}
     exec(compile(tree, str(file), "exec"), names)  # noqa: S102 - as marimo does
@@ -45,7 +45,7 @@ def compiled(file, text, first):
 
 @pytest.fixture
 def cells(tmp_path):
-    """The functions of `SOURCE` as a marimo cell has them, and as they stand in a file of their own: names, first line."""
+    """Return the names of `SOURCE` as a marimo cell and as a file of its own."""
     body = textwrap.dedent(SOURCE.partition("def cell():\n")[2])
     indented, plain = tmp_path / "indented.py", tmp_path / "plain.py"
     indented.write_text(SOURCE)

@@ -1,8 +1,8 @@
-"""A name never shows what the rule of a derivative computes beside the value, of all the rules that JAX's operations have.
+"""Test for all operations of JAX that a name shows its value, and never a factor of the derivative rule.
 
-Each operation is a statement of a function of its own. The functions are called in the ways below and differentiated in the
-kinds, not in each pair of both: those whose rule computes what looks like the value in each kind, the others in
-one. What is shown is what the function gives un-jitted, or nothing.
+Each operation is a statement of its own function. The functions are called in the ways below and differentiated in the
+kinds: in each kind if their rule computes something that resembles the value, else in one. The shown value must be that
+of the unjitted function, or none.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ OTHERS = {
     "top_k": "lax.top_k(x, 2)[0]",
     "transpose": "x.T",
     "tridiagonal_solve": "lax.linalg.tridiagonal_solve(jnp.array([0., 1, 1]), x[0] + 3, jnp.array([1., 1, 0]), x)",
-    # What `jax.numpy` and `jax.nn` make of several, with rules of their own.
+    # Functions of `jax.numpy` and `jax.nn` of several operations, with their own rules.
     "float_power": "jnp.float_power(x, 3)",
     "logsumexp": "jax.nn.logsumexp(x, 1)",
     "softmax": "jax.nn.softmax(x)",
@@ -126,7 +126,7 @@ OTHERS = {
     "sinc": "jnp.sinc(x)",
     "std": "x.std()",
 }
-SLOW = {  # To compile.
+SLOW = {  # These compile slowly.
     "eigh": "jnp.linalg.eigh(x + x.T)[0]",
     "qr": "jnp.linalg.qr(x)[1]",
 }
@@ -175,7 +175,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory):
-    """A function for each operation, which assigns what it gives to a name of its own."""
+    """Return a function for each operation, which assigns the result to a name of its own."""
     operations = {**ALIKE, **OTHERS, **SLOW}
     names = {name: f"told_{name.replace('-', '_')}" for name in operations}
     lines = ["import jax, jax.lax.linalg", "import jax.numpy as jnp", "from jax import lax"]
@@ -191,7 +191,7 @@ def functions(tmp_path_factory):
 
 
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=list(KINDS))
-def test_what_a_name_shows_is_the_value_and_not_a_factor_of_the_derivative(number, functions):
+def test_a_name_has_its_value_and_not_a_factor_of_the_derivative(number, functions):
     kind = list(KINDS)[number]
     ways = [*list(WAYS)[number:], *list(WAYS)[:number]]
     names = [*ALIKE, *list(OTHERS)[number :: len(KINDS)], *(SLOW if kind == "value_and_grad" else ())]
@@ -233,7 +233,7 @@ def test_a_value_in_a_branch_that_vmap_selects_from_is_one_value():
     np.testing.assert_allclose(run["decay"]["value"][0], decaying(lanes), rtol=1e-6)
 
 
-def test_what_jax_gives_in_a_tuple_of_its_own_has_the_names_of_its_parts():
+def test_fields_of_a_result_of_jax_have_their_names():
     def factors(x):
         qr = jnp.linalg.qr(x)
         return qr.Q.sum() + qr.R.sum()

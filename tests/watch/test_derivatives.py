@@ -1,4 +1,4 @@
-"""What `grad`, `value_and_grad` and `vjp` give has the names that the source gives it; gradients are of their values."""
+"""Test the names of the results of `grad`, `value_and_grad` and `vjp`, and that gradients belong to their values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def vjp(f, x):
 
 
 @pytest.mark.parametrize("derive", [value_and_grad, value_and_grad_of_a_library, grad, grad_of_a_library, vjp])
-def test_the_value_what_comes_with_it_and_the_gradient_are_told_apart(derive, watched, agrees):
+def test_value_auxiliary_output_and_gradient_have_their_own_names(derive, watched, agrees):
     run = watched(jax.jit(lambda x: derive(value_and_aux, x)), X)
     names = set(run.values)
     agrees(run["aux"], jnp.cos(X))
@@ -59,7 +59,7 @@ def test_the_value_what_comes_with_it_and_the_gradient_are_told_apart(derive, wa
         agrees(run["g"], 2 * jnp.cos(X))
 
 
-def test_what_vjp_gives_first_is_a_value_and_then_a_function(watched, agrees):
+def test_the_pullback_of_vjp_has_no_value(watched, agrees):
     @jax.jit
     def f(x):
         value, pull = jax.vjp(jnp.sin, x)
@@ -71,7 +71,7 @@ def test_what_vjp_gives_first_is_a_value_and_then_a_function(watched, agrees):
     assert not [name for name in run.values if name.startswith("pull")]
 
 
-def test_what_linearize_gives_second_is_a_function(watched, agrees):
+def test_the_second_result_of_linearize_has_no_value(watched, agrees):
     def double(x):
         inner = x * 2
         return jnp.sin(inner)
@@ -112,7 +112,7 @@ def test_each_layer_of_a_python_loop_has_one_gradient(is_inside_a_scan, watched)
     def forward(x, added):
         for w, one in zip(layers, added, strict=True):
             z = x @ w
-            x = jnp.tanh(z) + one  # `tanh` is transposed into two products
+            x = jnp.tanh(z) + one  # The transpose of `tanh` has two products.
         return (x**2).sum()
 
     def loss(x):
@@ -231,7 +231,7 @@ def test_a_jitted_function_that_is_differentiated_un_jitted_has_its_values_and_t
 
 
 def test_a_plain_sum_has_its_own_gradient(watched, agrees):
-    """Transposed it is no equation of JAX's: what comes to it goes to both operands, which others may use as well."""
+    """The transpose of a sum is no equation of JAX: its cotangent goes to both operands, which may have other uses."""
 
     def loss(w, p, x):
         h = x @ w
@@ -303,7 +303,7 @@ def test_a_chain_of_sums_has_each_gradient(watched, agrees, around):
         return (jnp.tanh(residual(h, b, added)) ** 2).sum()
 
     wanted = jax.grad(of_parts)((jnp.zeros((4, 3)),) * 5)
-    if around == "custom_jvp":  # The value and what `jax.jvp` computes beside it are of one line.
+    if around == "custom_jvp":  # The value and the tangent of `jax.jvp` have the same line.
         agrees(run["r"], 3.0 - (h * 3 + b - h))
         return
     if around == "twice":
@@ -362,7 +362,7 @@ def test_the_leaves_that_a_function_is_mapped_over_have_their_gradients(function
         agrees(run[name].gradient, gradient)
 
 
-def test_what_a_vmapped_function_gives_beside_other_things_has_its_gradient(watched, agrees):
+def test_one_of_several_results_of_a_vmapped_function_has_its_gradient(watched, agrees):
     def energy(x):
         h = jnp.sin(x)
         return h.sum(), {"kinetic": h * 2}
@@ -417,7 +417,7 @@ def test_gradients_of_a_loop_that_is_differentiated_un_jitted(watched, agrees):
 
 
 def stacked_layers():
-    """The weights of three layers, and what is given to the first."""
+    """Return the weights of three layers, and the input of the first."""
     rng = np.random.default_rng(0)
     shapes = {"mix": (3, 4, 4), "up": (3, 4, 8), "down": (3, 4, 4)}
     layers = {name: rng.normal(size=shape).astype(np.float32) / 2 for name, shape in shapes.items()}
@@ -425,7 +425,7 @@ def stacked_layers():
 
 
 def block(h, p, added):
-    """A layer whose sums are no equations where it is transposed; `added` is where a gradient is asked for."""
+    """Apply a layer whose sums have no equations when transposed; `added` is a value whose gradient is watched."""
     mixed = jnp.tanh(h @ p["mix"])
     h = h + mixed
     h = h + added["h"]
@@ -471,7 +471,7 @@ def test_the_layers_of_a_scan_have_the_gradients_of_their_sums_and_parts(loss_is
     own = {value.site.label: value for value in run.values.values() if value.site.function == "plain_block"}
     for name, gradient in wanted.items():
         for layer in range(3):
-            agrees(own[f"grad/{name}"], gradient[layer], layer)  # Though the last layer's came first.
+            agrees(own[f"grad/{name}"], gradient[layer], layer)  # The gradient of the last layer came first.
     np.testing.assert_allclose(run.series("grad/out.l2")[1], jnp.linalg.norm(wanted["out"], axis=(1, 2)), rtol=1e-4)
     np.testing.assert_allclose(run.plot("grad/out.l2").lines[0].get_xdata(), [0, 1, 2])
     assert run["out"].steps.tolist() == run["out"].gradient.steps.tolist() == [0, 1, 2]
@@ -525,7 +525,7 @@ def test_gradients_of_sums_and_parts_where_the_forward_pass_is_another_program(i
     assert not [name for name in run.values if name.startswith("last[")], "what JAX keeps for the backward pass"
 
 
-def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(watched, agrees):
+def test_names_of_a_function_differentiated_twice_are_exact(watched, agrees):
     def inner(x):
         a = jnp.sin(x)
         b = a * a
@@ -537,12 +537,12 @@ def test_of_what_is_differentiated_twice_nothing_is_taken_for_something_else(wat
         return (e**2).sum()
 
     run = watched(jax.jit(jax.grad(outer)), X)
-    agrees(run["d"], jax.grad(inner)(X))  # And not beside it, as `d[1]`, what its gradient adds.
+    agrees(run["d"], jax.grad(inner)(X))  # The addition of its gradient must not appear as `d[1]`.
     agrees(run["grad/e"], 4 * jax.grad(inner)(X))
     agrees(run["grad/d"], 8 * jax.grad(inner)(X))
     agrees(run["a"], jnp.sin(X))
     agrees(run["grad/x"], jax.grad(outer)(X))
-    agrees(run["grad/a"], 2 * jnp.sin(X))  # Of the derivative that it is computed for.
+    agrees(run["grad/a"], 2 * jnp.sin(X))  # This is the gradient in the derivative for which it is computed.
     agrees(run["grad/b"], jnp.ones_like(X))
     returned = {"grad/b.sum()", "grad/(e ** 2).sum()"}
     assert set(run.values) == {"x", "a", "d", "e", "grad/a", "grad/b", "grad/d", "grad/e", "grad/x"} | returned
@@ -564,14 +564,14 @@ def test_a_derivative_in_what_is_differentiated_has_its_own_gradient(watched, ag
     agrees(run["grad/e"], 1.5)
     agrees(run["grad/de"], 6 * jax.grad(energy, 1)(p, x))
     agrees(run["grad/push"], 2 * jax.grad(lambda x: jnp.tanh(x @ p).sum())(x))
-    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives has no names on jax 0.8 (docs/limits.md).
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # See docs/limits.md: results of `jax.vjp` on jax 0.8.
         agrees(run["grad/pulled"], jnp.full_like(x, 2))
         agrees(run["grad/v"], 2 * jnp.cos(x @ p) * (jnp.ones_like(x) @ p))
 
 
 @pytest.mark.parametrize("derive", [jax.hessian, jax.jacfwd])
 @pytest.mark.parametrize("is_jitted", [True, False])
-def test_what_is_pushed_forward_has_its_values_and_no_tangents_beside_them(derive, is_jitted, watched, agrees):
+def test_values_in_forward_mode_are_recorded_without_tangents(derive, is_jitted, watched, agrees):
     def f(x):
         a = jnp.sin(x)
         b = a * jnp.cos(x)
@@ -638,11 +638,11 @@ def test_a_value_and_its_tangent_have_their_names_and_no_gradient_of_one_for_the
     agrees(run["q"], q)
     agrees(run["ux"], ux)
     agrees(run["grad/r"], 2 * (ux - q) / 3)
-    agrees(run["grad/q"], -2 * (ux - q) / 3)  # The statement that computes it has computed its tangent, too.
+    agrees(run["grad/q"], -2 * (ux - q) / 3)  # The same statement has computed its tangent.
 
 
 def test_a_sum_of_which_an_operand_is_used_by_what_only_the_value_needs(watched, agrees):
-    """Of what only its gradient is wanted JAX leaves out what is linear: here the sums of `h` and `ys`."""
+    """JAX leaves out linear operations if only the gradient is needed: here the sums of `h` and `ys`."""
 
     def plain(x):
         h = jnp.sin(x)
@@ -694,7 +694,7 @@ def reshaped(x, b):
 
 @pytest.mark.parametrize("loss", [weighted, selected, reshaped])
 def test_a_sum_whose_operand_has_a_linear_use(loss, watched, agrees):
-    """The one cotangent that comes to `h` is also, or only, that of its other use: no gradient of `k`."""
+    """The only cotangent of `h` is also, or only, that of its other use, and so not the gradient of `k`."""
     x, b = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 6).reshape(2, 3)
     run = watched(jax.jit(jax.grad(loss)), x, b)
     agrees(run["k"], jnp.sin(x) + b)
@@ -758,7 +758,7 @@ def test_derivatives_of_derivatives_are_told_and_so_is_the_gradient_of_a_loss_of
     for run in (watched(jax.jit(loss), p, xs), watched(jax.jit(step), p, xs)):
         agrees(run[name], jax.vmap(lambda x: HIGHER[name](p, x))(xs))
     agrees(run["cost"], loss(p, xs))
-    for leaf, gradient in jax.grad(loss)(p, xs).items():  # That of `c`, on which nothing hangs, is JAX's own zeros.
+    for leaf, gradient in jax.grad(loss)(p, xs).items():  # The gradient of the unused `c` is JAX's own zeros.
         agrees(run[f"grads['{leaf}']"], gradient)
 
 
@@ -809,7 +809,7 @@ def of_one_checkpoint(w, x, one):
 def test_gradients_of_what_checkpointed_functions_that_share_a_weight_give(function, watched, agrees):
     w, x, one = jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.linspace(-2, 1, 8).reshape(4, 2), jnp.ones((4, 3))
     run = watched(jax.jit(jax.value_and_grad(function)), w, x, one)
-    # That of a factor of one is the value times its gradient.
+    # The gradient of a factor of one is the value times its gradient.
     a = jnp.tanh(x @ w) * 2
     agrees(run["a"], a)
     agrees(run["grad/a"], jax.grad(function, 2)(w, x, one) / a)
@@ -837,8 +837,8 @@ def test_gradients_of_several_values_of_one_type_of_a_checkpointed_function(batc
     agrees(run["grad/s"], 2 * m * s * weights)
 
 
-def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, agrees):
-    """Nothing of `right` hangs on the weights; the one cotangent that the body takes is that of `left`."""
+def test_an_operand_without_gradient_in_a_checkpointed_loop_gets_none(watched, agrees):
+    """`right` does not depend on the weights; the only cotangent of the body is that of `left`."""
 
     def loss(w, x):
         @jax.checkpoint
@@ -861,8 +861,8 @@ def test_no_gradient_for_what_a_checkpointed_loop_body_adds_to_a_relu(watched, a
         run["grad/right"]
 
 
-def test_a_sum_that_ends_in_a_loop_of_which_nothing_hangs_on_it(watched, agrees):
-    """The loop gives zeros: the gradient of `k` is that of its other use."""
+def test_the_gradient_of_a_value_that_a_loop_cancels_is_that_of_its_other_use(watched, agrees):
+    """The loop returns zeros, so the gradient of `k` is that of its other use."""
 
     def loss(x, b):
         k = jnp.sin(x)
@@ -878,7 +878,7 @@ def test_a_sum_that_ends_in_a_loop_of_which_nothing_hangs_on_it(watched, agrees)
     agrees(run["grad/h"], jnp.zeros((2, 3)))
 
 
-def test_a_leaf_that_nothing_uses_has_not_the_value_of_another(watched, agrees):
+def test_an_unused_leaf_does_not_get_the_value_of_another_leaf(watched, agrees):
     def loss(h):
         d = jax.tree.map(lambda a, b: a + jnp.sin(b), {"l": h, "r": h}, {"l": h, "r": h * 2})
         return (d["r"] * h).sum()
@@ -900,7 +900,7 @@ def dense(x, w):
 @pytest.mark.parametrize("is_residual", [False, True])
 @pytest.mark.each
 def test_each_of_equal_layers_that_follow_one_another_has_its_gradient(kind, is_residual, watched, agrees):
-    """The first layer's transposed program gives one gradient less than the others'."""
+    """The transposed program of the first layer returns one gradient less than those of the others."""
     if kind == "checkpoint" and versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:
         pytest.skip("JAX 0.8 has one caller for all calls of a checkpointed function")
     layer = {
@@ -973,8 +973,8 @@ def test_two_values_of_one_statement_have_each_its_gradient(name, around, watche
         agrees(run[label], gradient)
 
 
-def test_where_the_backward_pass_alone_takes_one_of_two_neither_has_the_gradient_of_the_other(watched, agrees):
-    """The gradient of `s` comes first."""
+def test_two_results_of_which_one_serves_the_backward_pass_alone_keep_their_gradients(watched, agrees):
+    """The gradient of `s` is computed first."""
 
     def loss(x):
         m, s = paired(x, x * 2)

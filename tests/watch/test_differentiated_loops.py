@@ -1,4 +1,4 @@
-"""Loops that are differentiated, once or twice: what JAX moves, keeps and puts first has no other's name."""
+"""Test loops that are differentiated once or twice: values that JAX moves, keeps or reorders get no wrong name."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _decay(rate, loss, state, _):
 
 
 @pytest.mark.parametrize("act", [jnp.tanh, jax.nn.sigmoid, jnp.exp], ids=lambda act: act.__name__)
-def test_of_a_loop_differentiated_twice_gradients_are_the_first_ones(act, watched):
+def test_a_loop_differentiated_twice_has_the_first_gradients(act, watched):
     def loss(weights):
         def step(state, weight):
             state = act(weight @ state)
@@ -170,7 +170,7 @@ def test_of_a_loop_differentiated_twice_gradients_are_the_first_ones(act, watche
     agree([event.values[-1] for event in by_step], jax.grad(with_added)(jnp.zeros((2, 3))))
 
 
-def test_what_vmap_moves_of_the_residuals_of_nested_loops_has_no_name(watched):
+def test_residuals_of_nested_loops_under_vmap_have_no_name(watched):
     rates = jnp.array([0.5, 1.0, 2.0])
 
     def loss(rate):
@@ -240,8 +240,8 @@ WANTED = {
 @pytest.mark.parametrize("loop", WANTED, ids=lambda loop: loop.__name__)
 @pytest.mark.parametrize("pushed", FORWARD)
 @pytest.mark.each
-def test_what_is_pushed_through_a_loop_is_no_part_of_its_values(pushed, loop, watched, whole):
-    """And each value is one that the same loop has where nothing is pushed through it."""
+def test_tangents_through_a_loop_are_not_named_as_values(pushed, loop, watched, whole):
+    """Each value must equal one of the same loop without tangents."""
     if loop is through_while and pushed == "hessian":
         pytest.skip("JAX does not differentiate a `while` in reverse")
     names = ",".join(WANTED[loop])

@@ -1,4 +1,4 @@
-"""`exact=True`: the program gives its own results, and its watched twin beside it the values."""
+"""Test `exact=True`: the program gives its own results, and a watched twin beside it the values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PROGRAMS = {
 
 @pytest.mark.behaviour("A3")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_the_programs_and_values_those_of_a_watched_one(name, same_bits):
+def test_exact_gives_plain_results_and_the_values_of_a_watched_run(name, same_bits):
     program = jax.jit(PROGRAMS[name])
     plain = program(X)
     with jdw.capture(watch="h") as watched:
@@ -92,7 +92,7 @@ def test_prints_come_once_and_in_order_and_arguments_may_be_given_away(printed):
     assert run["h"]["max"].tolist() == [2.0]
 
 
-def test_with_every_the_twin_runs_in_each_nth_call():
+def test_exact_with_every_runs_the_twin_in_each_nth_call():
     program = jax.jit(layer)
     with jdw.capture(watch="h", exact=True, every=3) as run:
         for number in range(7):
@@ -102,7 +102,7 @@ def test_with_every_the_twin_runs_in_each_nth_call():
 
 
 @pytest.mark.parametrize("what", ["io", "pure", "reference"])
-def test_what_must_not_run_twice_does_not_and_a_note_says_so(what):
+def test_programs_with_effects_run_once_under_exact_with_a_note(what):
     called = []
 
     def host(x):
@@ -139,7 +139,7 @@ def test_an_error_of_the_twin_reaches_nobody(monkeypatch, same_bits):
     assert any("was not watched in a call: its watched twin raised" in note for note in run.notes)
 
 
-def test_what_python_prints_while_tracing_comes_once(capsys):
+def test_exact_does_not_repeat_prints_of_tracing(capsys):
     log = io.StringIO()
 
     @jax.jit
@@ -163,7 +163,7 @@ def test_an_error_of_the_program_is_its_own():
         jax.jit(step)(X)
 
 
-def test_what_is_only_lowered_runs_nothing_and_un_jitted_transformations_are_named():
+def test_exact_does_not_run_lowered_programs_and_notes_unjitted_transformations():
     with jdw.capture(watch="h", exact=True) as run:
         jax.jit(layer).lower(X)
         jax.grad(jax.jit(layer))(X)
@@ -171,7 +171,7 @@ def test_what_is_only_lowered_runs_nothing_and_un_jitted_transformations_are_nam
     assert any("un-jitted transformation" in note for note in run.notes)
 
 
-def test_it_costs_both_and_that_is_told_and_no_stop_can_hold_it():
+def test_exact_has_a_note_about_its_cost_and_refuses_break_on():
     with jdw.capture(watch="h", exact=True) as run:
         assert any("as long as both together" in note for note in run.notes)
     assert "--exact" in str(run.options)
@@ -187,14 +187,14 @@ def test_a_check_that_is_compiled_into_the_program_cannot_go_with_it(check):
         parse(f"--exact --watch h --check {check}", echo_by_default=False)
 
 
-def test_checks_on_the_host_go_with_it():
+def test_exact_allows_checks_on_the_host():
     with jdw.capture(exact=True, watch="h", check="keys,leaks") as run:
         jax.jit(layer)(X)
     jax.effects_barrier()
     assert [event.site.label for event in run.events] == ["h"]
 
 
-def test_verify_of_it_is_equal():
+def test_verify_with_exact_finds_equal_results():
     assert jdw.verify(jax.jit(layer), X, options={"watch": "h", "exact": True}).equal
 
 

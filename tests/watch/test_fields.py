@@ -1,4 +1,4 @@
-"""Weights that a jitted function is given with their model have the names by which the model's methods take them."""
+"""Test that weights which a jitted function gets with their model have the names of the model's methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class Layer(eqx.Module):
-    """A matrix and a vector."""
+    """A layer with a matrix and a vector."""
 
     w: jax.Array
     b: jax.Array
@@ -24,7 +24,7 @@ class Layer(eqx.Module):
 
 
 class Network(eqx.Module):
-    """Two of them."""
+    """A network of two layers."""
 
     layers: list[Layer]
     scale: jax.Array
@@ -52,14 +52,14 @@ def test_fields_of_self_are_the_weights_that_each_layer_takes(jit, differentiate
     agrees(told["self.scale"], MODEL.scale)
 
 
-def test_where_two_objects_have_a_field_of_that_name_neither_is_told(watched):
+def test_a_field_name_of_two_objects_is_not_used(watched):
     one, other = MODEL.layers
     run = watched(jax.jit(lambda one, other: one.beside(other, X)), one, other, watch="self.w,z")
     assert list(run.values) == ["z"]
     assert any("self.w" in note for note in run.notes)
 
 
-def test_all_that_is_watched_has_them_once(watched):
+def test_watching_everything_names_a_models_weights_once(watched):
     run = watched(jax.jit(lambda model: model(X)), MODEL)
     assert "model.layers[0].w" in run.values
     assert not [name for name in run.values if name.startswith("self.")]

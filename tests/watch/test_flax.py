@@ -1,4 +1,4 @@
-"""Training steps of flax.nnx: what it hands on unseen (counters of dropouts, means of norms) has no name of a gradient."""
+"""Test training steps of flax.nnx: internal state (counters of dropouts, means of norms) has no name of a gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Network(nnx.Module):
-    """Two blocks of a class, and all that keeps state."""
+    """A network of two equal blocks, with every kind of state."""
 
     def __init__(self, rngs):
         self.layers = nnx.List([nnx.Linear(64, 64, rngs=rngs), nnx.Linear(64, 64, rngs=rngs)])
@@ -49,7 +49,7 @@ def loss_and_logits(model, images, labels):
 
 @pytest.fixture
 def digits():
-    """Images float32[64, 64], labels int32[64]."""
+    """Return images float32[64, 64] and labels int32[64]."""
     images, labels = load_digits(return_X_y=True)
     return (images[:64] / 16).astype(np.float32), labels[:64].astype(np.int32)
 
@@ -82,7 +82,7 @@ def assert_gradients_agree(run, name, grads):
     assert not [value for value in run if value.startswith(f"{name}[")]
 
 
-def test_gradients_alone(watched, digits, model, optimizer):
+def test_gradients_of_nnx_grad_have_their_names(watched, digits, model, optimizer):
     @nnx.jit
     def step(model, optimizer, images, labels):
         grads = nnx.grad(loss_of)(model, images, labels)
@@ -93,7 +93,7 @@ def test_gradients_alone(watched, digits, model, optimizer):
 
 
 @pytest.mark.parametrize("tells", ["names", "nothing"])
-def test_the_loss_and_what_comes_with_it(watched, agrees, digits, model, optimizer, tells):
+def test_the_loss_and_the_auxiliary_output_have_their_names(watched, agrees, digits, model, optimizer, tells):
     def told(logits, loss):
         best = logits.max()
         return best - loss
@@ -101,7 +101,7 @@ def test_the_loss_and_what_comes_with_it(watched, agrees, digits, model, optimiz
     @nnx.jit
     def in_one_call(model, optimizer, images, labels):
         (loss, logits), grads = nnx.value_and_grad(loss_and_logits, has_aux=True)(model, images, labels)
-        margin = told(logits=logits, loss=loss)  # Which is which the call does not tell.
+        margin = told(logits=logits, loss=loss)  # The call does not show which argument is which.
         optimizer.update(model, grads)
         return margin
 
@@ -123,7 +123,7 @@ def test_the_loss_and_what_comes_with_it(watched, agrees, digits, model, optimiz
     assert {name for name in found if not name.startswith("grads.")} == {"loss", "logits"}
 
 
-def test_two_passes_of_one_step(watched, agrees, digits, model, optimizer):
+def test_gradients_of_two_passes_in_one_nnx_step_have_their_names(watched, agrees, digits, model, optimizer):
     @nnx.jit
     def step(model, optimizer, images, labels):
         first, one = nnx.value_and_grad(loss_of)(model, images[:32], labels[:32])
@@ -144,7 +144,7 @@ def test_two_passes_of_one_step(watched, agrees, digits, model, optimizer):
     assert_gradients_agree(run, "grads", jax.tree.map(lambda a, b: (a + b) / 2, one, other))
 
 
-def test_state_that_a_second_pass_takes(watched, agrees, digits):
+def test_values_and_gradients_are_right_if_a_second_pass_takes_the_state_of_the_first(watched, agrees, digits):
     model = nnx.Sequential(
         nnx.Linear(64, 16, rngs=nnx.Rngs(0)), nnx.BatchNorm(16, rngs=nnx.Rngs(0)), nnx.Linear(16, 10, rngs=nnx.Rngs(1))
     )
@@ -172,7 +172,7 @@ def test_state_that_a_second_pass_takes(watched, agrees, digits):
 
 
 class Perceptron(linen.Module):
-    """A module of flax.linen; what jits its `apply` jits a function of JAX's that wraps that."""
+    """A module of flax.linen; jitting its `apply` jits a function of JAX that wraps `apply`."""
 
     @linen.compact
     def __call__(self, x):
@@ -196,7 +196,7 @@ def test_apply_is_watched_where_it_is_jitted_itself(transform, watched, agrees):
 def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agrees):
     module, x = Perceptron(), jnp.linspace(0, 1, 6).reshape(2, 3)
     variables = module.init(jax.random.key(0), x)
-    # Other tests watch `y`, and of their functions it would be said where they have it.
+    # Other tests watch `y`, and a note would name the lines in their functions.
     run = watched(jax.jit(module.apply), variables, x, watch="y", histograms=True)
     assert "'y' is a variable of a library: `--watch y@linear.py` (watch='y@linear.py') asks for it." in run.notes
     run = watched(jax.jit(module.apply), variables, x, watch="y@linear.py,h")
@@ -204,8 +204,8 @@ def test_a_name_of_a_library_is_answered_with_how_it_is_asked_for(watched, agree
     agrees(products[0], x @ variables["params"]["Dense_0"]["kernel"])
 
 
-def test_what_is_left_of_an_expression_that_nothing_uses_has_not_its_name(watched):
-    """Of `z` only what makes its key is left."""
+def test_the_remains_of_an_unused_expression_do_not_get_its_name(watched):
+    """Of the expression for `z` only the computation of its key is left."""
 
     class Net(linen.Module):
         @linen.compact

@@ -1,4 +1,4 @@
-"""What `equinox.filter_jit` and `flax.nnx.jit` are given, and what has its structure, has the names of its leaves."""
+"""Test the named leaves of arguments of `equinox.filter_jit` and `flax.nnx.jit`, and of values of their structure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIMISER = optax.sgd(0.1, momentum=0.9)
 
 @pytest.fixture(scope="module")
 def digits():
-    """Images float32[64, 64], labels int32[64]."""
+    """Return images float32[64, 64] and labels int32[64]."""
     images, labels = load_digits(return_X_y=True)
     return (images[:64] / 16).astype(np.float32), labels[:64].astype(np.int32)
 
@@ -62,7 +62,7 @@ def assert_leaves_agree(run, agrees, name, tree):
 @since_9
 def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
-    step(perceptron, state, *digits)  # What was traced and compiled before is named as well.
+    step(perceptron, state, *digits)  # Programs that were traced and compiled before have names, too.
     run = watched(step, perceptron, state, *digits)
     grads = eqx.filter_grad(loss_of)(perceptron, *digits)
     updates, _ = OPTIMISER.update(grads, state)
@@ -76,7 +76,7 @@ def test_an_equinox_model_its_gradients_and_updates(watched, agrees, digits, per
 
 
 @since_9
-def test_leaves_that_are_asked_for(watched, agrees, digits, perceptron):
+def test_leaves_of_a_model_are_watched_by_pattern(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
     run = watched(step, perceptron, state, *digits, watch="grads.layers[0].*, logits")
     assert {name.partition("@")[0] for name in run.values} == {
@@ -106,7 +106,7 @@ def test_a_method_of_an_equinox_module(watched, agrees):
     agrees(run["power"], 2)
 
 
-def test_arrays_that_are_given_twice(watched, agrees):
+def test_an_array_given_as_several_arguments_has_each_name(watched, agrees):
     @eqx.filter_jit
     def total(pair, other):
         doubled = pair[0] + pair[1] + other
@@ -118,8 +118,8 @@ def test_arrays_that_are_given_twice(watched, agrees):
         agrees(run[name], one)
 
 
-def test_what_the_caller_lets_go_of_is_freed():
-    """To look into a frame of Python's keeps what is in it: that of a training loop has arrays it means to give up."""
+def test_arrays_that_the_caller_drops_are_freed():
+    """Inspecting a frame of Python keeps its values, for example arrays that a training loop is about to drop."""
     doubled = jax.jit(lambda x: jnp.sum(x * 2))
 
     def train():
@@ -135,7 +135,7 @@ def test_what_the_caller_lets_go_of_is_freed():
 
 
 @since_9
-def test_a_compiled_step(watched, agrees, digits, perceptron):
+def test_gradients_of_a_step_compiled_ahead_of_time_have_their_names(watched, agrees, digits, perceptron):
     state = OPTIMISER.init(eqx.filter(perceptron, eqx.is_array))
 
     def compiled(*args):
@@ -177,13 +177,13 @@ def test_an_nnx_model_and_its_gradients(watched, agrees, digits):
     for part, kind in (("head", "kernel"), ("head", "bias"), ("norm", "scale"), ("norm", "bias")):
         agrees(run[f"model.{part}.{kind}"], getattr(getattr(before, part), kind)[...])
         agrees(run[f"grads.{part}.{kind}"], grads[part][kind][...])
-    agrees(run["model.norm.var"], before.norm.var[...])  # It is no parameter: `grads` has none.
+    agrees(run["model.norm.var"], before.norm.var[...])  # The variance is no parameter, so `grads` does not have it.
     agrees(run["logits"], nnx.clone(before)(digits[0]))
     agrees(run["loss"], run.result)
 
 
 def test_a_wrapper_of_the_users_own_changes_nothing(watched, agrees):
-    """It has a function and its arguments, as a library's has; but here `jax.jit` is given them as they are."""
+    """The wrapper has a function and its arguments, as a library's has, but passes them to `jax.jit` unchanged."""
 
     @jax.jit
     def scaled(params, x):

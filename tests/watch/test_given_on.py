@@ -1,4 +1,4 @@
-"""A helper gives on what its loop gives: in another order, in part, or as the parts of its state."""
+"""Test a helper that returns the result of its loop: in another order, in part, or as the parts of its state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def whole(x):
 @pytest.mark.parametrize("used", ["trace", "final", "both"])
 @pytest.mark.parametrize("helper", [swapped, passed_on, in_order, whole])
 @pytest.mark.each
-def test_of_two_results_of_which_one_may_not_be_used(watched, agrees, helper, used, differentiated):
+def test_results_that_a_helper_passes_on_keep_their_names_if_one_is_unused(
+    watched, agrees, helper, used, differentiated
+):
     def loss(x):
         if helper in (in_order, whole):
             final, trace = helper(x)
@@ -91,7 +93,7 @@ def test_the_parts_of_a_loops_state(watched, agrees, helper):
 
 
 def test_leaves_of_one_part_have_not_the_names_of_others(watched, agrees):
-    """In a backward rule: three leaves of `sums` are not `z`, `a` and `sums`."""
+    """In a backward rule, three leaves of `sums` must not be named `z`, `a` and `sums`."""
 
     @jax.custom_vjp
     def f(z, params):
@@ -141,7 +143,7 @@ def test_a_checkpointed_helper_gives_on_in_another_order(watched, whole):
     for _ in range(2):
         trace, last = swapped(last)
         traces.append(trace)
-    assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # In the helper, and where it is called.
+    assert [one.shape for one in whole(run, "trace")] == [(5,)] * 4  # One value in the helper, and one in its caller.
     np.testing.assert_allclose(whole(run, "trace")[::2], traces, rtol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""`loss, grads = jax.value_and_grad(f)(params)`: `grads['w']` is the gradient of `params['w']`, and stands beside it."""
+"""Test `loss, grads = jax.value_and_grad(f)(params)`: `grads['w']` is the gradient of `params['w']`."""
 
 from __future__ import annotations
 
@@ -87,19 +87,19 @@ STEPS = [direct, grad_alone, by_number, by_name, of_module, of_decorated, of_par
 
 @pytest.mark.behaviour("W4")
 @pytest.mark.parametrize("step", STEPS)
-def test_what_a_step_takes_the_gradient_for_has_it(step, watched, agrees):
+def test_parameters_have_the_gradient_that_a_step_computes(step, watched, agrees):
     run = watched(jax.jit(step), PARAMS, X, watch="params")
     for name, gradient in jax.grad(loss_fn)(PARAMS, X).items():
         agrees(run[f"params['{name}']"], PARAMS[name])
         agrees(run[f"params['{name}']"].gradient, gradient)
 
 
-def test_it_is_among_all_gradients(watched):
+def test_gradients_of_parameters_are_found_by_the_pattern_for_all_gradients(watched):
     run = watched(jax.jit(direct), PARAMS, X, watch="grad/*")
     assert sorted(run.values) == ["grad/h", "grad/params['b']", "grad/params['w']"]
 
 
-def test_of_an_array_alone(watched, agrees):
+def test_a_gradient_with_respect_to_one_array_belongs_to_this_array(watched, agrees):
     @jax.jit
     def step(w, x):
         g = jax.grad(lambda w, x: ((x @ w) ** 2).sum(), argnums=1)(w, x)
@@ -111,7 +111,7 @@ def test_of_an_array_alone(watched, agrees):
 
 
 @pytest.mark.parametrize("is_scanned", [False, True])
-def test_each_step_of_a_loop_has_its_own(is_scanned, watched, agrees):
+def test_each_step_of_a_loop_has_its_gradients_of_parameters(is_scanned, watched, agrees):
     def body(params, x):
         loss, grads = jax.value_and_grad(loss_fn)(params, x)
         params = jax.tree.map(lambda p, g: p - g, params, grads)
@@ -131,7 +131,7 @@ def test_each_step_of_a_loop_has_its_own(is_scanned, watched, agrees):
         params = jax.tree.map(lambda p, g: p - g, params, gradients)
 
 
-def test_of_what_two_derivatives_are_taken_for_each_is_told(watched, agrees):
+def test_parameters_of_two_derivatives_have_both_gradients(watched, agrees):
     @jax.jit
     def step(params, x):
         first = jax.grad(loss_fn)(params, x)
@@ -195,7 +195,7 @@ SEVERAL = [both, both_with_value, both_with_aux, *PULLED_BACK]
 @pytest.mark.parametrize("step", SEVERAL)
 @pytest.mark.parametrize("around", ["jit", "jit of vmap"])
 @pytest.mark.each
-def test_what_several_gradients_are_taken_for(step, around, watched, agrees):
+def test_parameters_of_a_derivative_by_several_arguments_have_their_gradients(step, around, watched, agrees):
     ways = {"jit": jax.jit(step), "jit of vmap": jax.jit(jax.vmap(step, (None, 0)))}
     run = watched(ways[around], PARAMS, X[None] if around == "jit of vmap" else X)
     grads, slope = jax.grad(loss_fn, (0, 1))(PARAMS, X)

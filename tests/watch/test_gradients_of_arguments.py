@@ -1,4 +1,4 @@
-"""The gradients of what nothing computes: of what jitted functions, bodies of loops and branches are given, of other names."""
+"""Test gradients of values without an operation: arguments of jitted functions, loops and branches, and aliases."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def around(request):
 
 
 def told_in(run, function):
-    """The labels of what is told in a function, its arguments included."""
+    """Return the labels of the values in a function, including its arguments."""
     name = function.__qualname__.rpartition(".")[2]
     return {site.label for site in run.sites if site.function.rpartition(".")[2] == name}
 
 
 @pytest.fixture
 def tells(whole):
-    """Give an assertion that a run tells these arrays by a name, one for each iteration or device."""
+    """Return an assertion that a run has these arrays under a name, one for each iteration or device."""
 
     def check(run, name, arrays):
         told = [np.squeeze(one) for one in whole(run, name)]
@@ -50,7 +50,7 @@ def tells(whole):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_the_weights_that_each_layer_of_a_scan_is_given(around, watched, tells):
+def test_weights_given_to_each_layer_of_a_scan_have_gradients(around, watched, tells):
     def layer(h, w):
         z = jnp.tanh(h @ w)
         return z, (z**2).sum()
@@ -67,7 +67,7 @@ def test_of_the_weights_that_each_layer_of_a_scan_is_given(around, watched, tell
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_a_jitted_function_is_given_in_each_call(around, watched, tells):
+def test_arguments_of_a_jitted_function_have_gradients_in_each_call(around, watched, tells):
     @jax.jit
     def mixed(a, b):
         return jnp.sin(a) * b.sum()
@@ -84,7 +84,7 @@ def test_of_what_a_jitted_function_is_given_in_each_call(around, watched, tells)
 
 
 @pytest.mark.behaviour("W4")
-def test_of_the_parts_of_a_state_that_the_body_takes_apart(watched, tells):
+def test_parts_of_an_unpacked_state_have_gradients(watched, tells):
     def cell(state, given):
         a, b = state
         u, v = given
@@ -103,7 +103,7 @@ def test_of_the_parts_of_a_state_that_the_body_takes_apart(watched, tells):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_is_handed_on_where_it_is_asked_for(watched, tells):
+def test_a_loops_carry_has_gradients_if_it_is_watched_by_name(watched, tells):
     def body(i, state):
         return jnp.sin(state) * (i + 1.0)
 
@@ -126,7 +126,7 @@ def test_of_what_is_handed_on_where_it_is_asked_for(watched, tells):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_a_branch_is_given(watched, agrees):
+def test_arguments_of_a_branch_have_gradients(watched, agrees):
     def doubled(u):
         return jnp.sin(u) * 2
 
@@ -139,7 +139,7 @@ def test_of_what_a_branch_is_given(watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_a_checkpointed_layer_of_a_scan_is_given(watched, tells):
+def test_arguments_of_a_checkpointed_layer_of_a_scan_have_gradients(watched, tells):
     @jax.checkpoint
     def layer(h, w):
         z = jnp.tanh(h @ w)
@@ -157,7 +157,7 @@ def test_of_what_a_checkpointed_layer_of_a_scan_is_given(watched, tells):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_a_loop_takes_from_around_it_at_each_step(watched, tells):
+def test_scanned_inputs_have_gradients_at_each_step(watched, tells):
     def loss(x, scales):
         def body(h, s):
             return jnp.tanh(h * s), None
@@ -171,8 +171,8 @@ def test_of_what_a_loop_takes_from_around_it_at_each_step(watched, tells):
 
 @pytest.mark.skipif(versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="jax 0.8 runs the rule elsewhere")
 @pytest.mark.behaviour("W4")
-def test_of_what_goes_to_a_function_with_a_rule_of_its_own(watched, agrees):
-    """JAX puts its forward rule there, which takes the arguments at other lines."""
+def test_arguments_of_a_custom_vjp_function_have_gradients(watched, agrees):
+    """JAX uses the forward rule instead, which reads the arguments at other lines."""
 
     @jax.custom_vjp
     def scaled(x, s):
@@ -199,7 +199,7 @@ def test_of_what_goes_to_a_function_with_a_rule_of_its_own(watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_un_jitted_derivatives_give_a_jitted_function(watched, agrees):
+def test_arguments_of_a_jitted_function_have_gradients_under_an_unjitted_grad(watched, agrees):
     @jax.jit
     def loss(params, x):
         return (jnp.tanh(x @ params["w"]) * params["b"]).sum() ** 2
@@ -212,7 +212,7 @@ def test_of_what_un_jitted_derivatives_give_a_jitted_function(watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_what_a_function_is_given_that_runs_on_several_devices():
+def test_arguments_of_a_shard_map_function_have_gradients():
     mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:2]), ("i",))
 
     def local(part, w):
@@ -231,7 +231,7 @@ def test_of_what_a_function_is_given_that_runs_on_several_devices():
     )
 
 
-def test_of_a_loop_that_is_differentiated_twice_only_those_of_the_first(watched, tells):
+def test_a_loop_differentiated_twice_has_only_the_first_gradients_of_arguments(watched, tells):
     def layer(h, w):
         return jnp.tanh(h * w), None
 
@@ -244,7 +244,7 @@ def test_of_a_loop_that_is_differentiated_twice_only_those_of_the_first(watched,
 
 
 @pytest.mark.behaviour("W4")
-def test_of_other_names_for_what_is_given(around, watched, tells):
+def test_aliases_of_arguments_have_gradients(around, watched, tells):
     def layer(h, given):
         weight = given["w"]
         return jnp.tanh(h @ weight), None
@@ -261,7 +261,7 @@ def test_of_other_names_for_what_is_given(around, watched, tells):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_another_name_from_its_statement_on(around, watched, agrees):
+def test_an_alias_has_the_gradient_from_its_statement_on(around, watched, agrees):
     def loss(x, ws):
         once = jnp.sin(x)
         angle = x
@@ -279,7 +279,7 @@ def test_of_another_name_from_its_statement_on(around, watched, agrees):
 
 
 @pytest.mark.behaviour("W4")
-def test_of_fields_of_self(watched, agrees):
+def test_fields_of_self_have_gradients(watched, agrees):
     class Layer(eqx.Module):
         weight: jax.Array
 
@@ -293,7 +293,7 @@ def test_of_fields_of_self(watched, agrees):
     agrees(run["self.weight"].gradient, wanted)
 
 
-def test_other_names_are_left_out_with_all(watched):
+def test_watching_everything_leaves_out_aliases(watched):
     def loss(x):
         angle = x
         return jnp.cos(angle).sum()

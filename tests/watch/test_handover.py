@@ -1,4 +1,4 @@
-"""What is watched in a step without long loops comes back among its results."""
+"""Test that watched values of a step without long loops come back among its results."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_whole_values_are_handed_over_where_they_are_small(handed):
     assert len(handed) == 1
 
 
-def test_what_nothing_needs_is_not_watched_and_not_computed(handed):
+def test_unused_values_are_neither_watched_nor_computed(handed):
     kept = np.arange(3, dtype=np.float32)
 
     def wasteful(x, unused):

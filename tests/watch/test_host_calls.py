@@ -1,4 +1,4 @@
-"""What host functions return under `vmap`: there JAX may call them in a loop of its own, one lane after the other."""
+"""Test results of host functions under `vmap`, where JAX may call them in a loop of its own, lane by lane."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def curve(x, method):
 
 
 def twice(x, method):
-    """Two results, which the host function computes from one operand."""
+    """Return two results that the host function computes from one operand."""
     s, c = asked(lambda x: (np.sin(x), np.cos(x)), (LINE, LINE), x, method)
     return s * np.float32(2) + c
 
@@ -56,7 +56,7 @@ AROUND = {
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("method", [*METHODS, "io_callback"])
 @pytest.mark.each
-def test_what_the_host_returns_has_its_name_in_each_lane(method, around, watched, agrees):
+def test_results_of_host_functions_have_their_name_in_each_lane(method, around, watched, agrees):
     run = watched(AROUND[around](lambda x: curve(x, method)), XS, watch="y")
     assert list(run.values) == ["y"]
     for step in range(2 if "loop" in around else 1):
@@ -83,7 +83,7 @@ def test_a_tree_that_the_host_returns_is_named_as_without_vmap(method, watched, 
 
 
 def test_a_loop_of_the_users_around_the_host_is_a_loop(watched, agrees):
-    """It returns a tuple of one: what `vmap` makes of a host call looks the same."""
+    """The loop returns a tuple of one, as the loop does that `vmap` makes of a host call."""
 
     def f(xs):
         out = lax.map(lambda x: (asked(np.sin, LINE, x, "sequential"),), xs)

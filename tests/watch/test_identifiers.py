@@ -1,4 +1,4 @@
-"""Names that Python normalises (NFKC) are found however they are typed."""
+"""Test names that Python normalises (NFKC): they are found in every spelling."""
 
 from __future__ import annotations
 

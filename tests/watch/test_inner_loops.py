@@ -1,4 +1,4 @@
-"""What a Python loop assigns by a call that is itself a loop, compared with what the un-jitted program assigns."""
+"""Test values that a Python loop assigns by calls with inner loops, against those of the unjitted program."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ AROUND = {
 
 
 def expected(program, around):
-    """Line and name -> what the lines of `around` assign un-jitted, in order."""
+    """Return for each line and name the values that the lines of `around` assign unjitted, in order."""
     code = around.__code__
     found = assigned_un_jitted(program, code.co_filename, range(code.co_firstlineno, code.co_firstlineno + 1))
     return {place: [leaves[""] for leaves in values] for place, values in found.items()}
 
 
 def seen(run, around, role="value"):
-    """Line and name -> the values of its executions in `around`, by their numbers."""
+    """Return for each line and name the values of its executions in `around`, by their numbers."""
     found = {}
     for name, value in run.values.items():
         site = value.site
@@ -175,7 +175,7 @@ COMBINED = [
 
 @pytest.mark.parametrize(("around", "called", "count"), sorted(COMBINED))
 @pytest.mark.each
-def test_each_execution_has_what_the_un_jitted_program_assigns(around, called, count, watched, agrees):
+def test_each_execution_has_the_value_that_the_unjitted_program_assigns(around, called, count, watched, agrees):
     ws, around, called = WEIGHTS[:count], AROUND[around], CALLED[called]
     run = watched(jax.jit(lambda x, ws: around(x, ws, called)), X, ws)
     wanted = expected(lambda: around(X, ws, called), around)
@@ -194,7 +194,7 @@ ASSIGNS = {"followed": "h", "in_a_row": "ab", "in_two_loops": "h", "of_other_len
 @pytest.mark.parametrize("called", ["mlp", "mlp_with_head", "mlp_with_tail", "mlp_with_both", "nested"])
 @pytest.mark.parametrize("around", ASSIGNS)
 @pytest.mark.each
-def test_each_execution_has_its_gradient(around, called, watched, agrees):
+def test_each_execution_of_a_call_with_inner_loops_has_its_gradient(around, called, watched, agrees):
     names, around, called = ASSIGNS[around], AROUND[around], CALLED[called]
 
     def loss(x, called):
@@ -239,7 +239,7 @@ def by_map(x, ws):
 @pytest.mark.parametrize("called", [by_reduce, by_comprehension, by_generator, by_map])
 @pytest.mark.parametrize("around", ["followed", "in_a_row", "of_other_lengths"])
 @pytest.mark.each
-def test_what_runs_a_function_several_times_is_a_loop(around, called, watched, agrees):
+def test_values_in_a_reduce_a_comprehension_or_a_map_are_numbered_by_execution(around, called, watched, agrees):
     around = AROUND[around]
     run = watched(jax.jit(lambda x: around(x, WEIGHTS, called)), X)
     wanted, told = expected(lambda: around(X, WEIGHTS, called), around), seen(run, around)
@@ -272,7 +272,7 @@ def test_the_loops_of_a_statement_itself_are_of_one_execution(watched, agrees):
 
 
 @pytest.mark.parametrize("called", [mlp, by_reduce, nested])
-def test_executions_with_nothing_between_them(called, watched, agrees):
+def test_executions_of_a_line_without_other_operations_between_are_told_apart(called, watched, agrees):
     @jax.jit
     def f(x):
         for _ in range(2):
@@ -313,8 +313,8 @@ def test_parts_of_executions_with_nothing_between_them(watched, agrees):
 
 
 @pytest.mark.usefixtures("no_tool_ids")
-def test_where_a_debugger_has_the_lines_parts_have_no_other_names(watched):
-    """Nothing can be noted there: that is said, and of what is only one value the name is told."""
+def test_parts_of_executions_have_no_wrong_names_if_a_debugger_traces_the_lines(watched):
+    """Lines cannot be followed then: a note says so, and only names of a single value are recorded."""
     sys.settrace(lambda *_: None)
     try:
         run = watched(jax.jit(parts_of_executions), X)

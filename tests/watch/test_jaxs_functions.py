@@ -1,4 +1,4 @@
-"""A function of JAX's that is jitted itself and calls the user's is watched; the operations of JAX's own are not."""
+"""Test functions of JAX that are jitted and call the user's function: it is watched, JAX's own operations are not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_users_function_in_a_jitted_odeint(watched, agrees):
     assert abs(looped["value"] + jnp.sin(1.0)).min() < 0.3
 
 
-def test_operations_of_jaxs_own_are_not(watched):
+def test_operations_inside_jaxs_own_functions_are_not_watched(watched):
     def f(x):
         h = jnp.linalg.norm(jnp.where(x > 0, x, 0.0))
         return jax.nn.softmax(x) * h
@@ -41,7 +41,7 @@ def test_operations_of_jaxs_own_are_not(watched):
     assert list(watched(f, jnp.arange(3.0)).values) == []
 
 
-def test_what_a_rule_of_jaxs_computes_is_no_gradient_of_what_differentiates(watched, agrees):
+def test_values_in_a_rule_of_jax_are_no_gradients_of_the_users_values(watched, agrees):
     segments, x = jnp.array([0, 0, 1, 1]), jnp.array([0.5, 1.5, -1.0, 2.0])
 
     def loss(x):

@@ -1,4 +1,4 @@
-"""What an un-jitted `jax.grad` of a jitted function keeps for its backward pass is not taken for what the program gives."""
+"""Test that residuals of an unjitted `jax.grad` of a jitted function are not taken for results of the program."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plain(w, c, x):
 
 
 @pytest.mark.parametrize("body", [step, branching, plain])
-def test_what_nothing_uses_has_not_the_value_of_what_is_kept(body, watched, agrees):
+def test_an_unused_result_does_not_get_the_value_of_a_residual(body, watched, agrees):
     @jax.jit
     def loss(w):
         last, ys = lax.scan(lambda c, x: body(w, c, x), X, XS)
@@ -55,7 +55,7 @@ def test_what_nothing_uses_has_not_the_value_of_what_is_kept(body, watched, agre
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_what_the_program_returns_beside_its_loss_is_told(twice, watched, agrees):
+def test_the_auxiliary_output_of_an_unjitted_gradient_has_its_names(twice, watched, agrees):
     @jax.jit
     def loss(w):
         last, ys = lax.scan(lambda c, x: step(w, c, x), X, XS)
@@ -73,7 +73,7 @@ def test_what_the_program_returns_beside_its_loss_is_told(twice, watched, agrees
     agrees(run["e"], jnp.exp(last))
 
 
-def test_what_an_un_jitted_loop_stacks_is_told(watched, agrees):
+def test_the_stacked_output_of_an_unjitted_loop_has_its_names(watched, agrees):
     def loss(w):
         def body(c, x):
             h = jnp.sin(c @ w) * x
@@ -92,8 +92,8 @@ def test_what_an_un_jitted_loop_stacks_is_told(watched, agrees):
 @pytest.mark.skipif(
     versions.TRACEBACKS_LEAVE_THEIR_PROGRAM, reason="on jax 0.8 it is told as a second execution (docs/limits.md)"
 )
-def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_is_a_part_of(watched, agrees):
-    """The index of the branch is computed before the loop, and handed to its body in the place of `t`."""
+def test_a_value_that_jax_moves_out_of_a_loop_does_not_get_the_name_of_its_statement(watched, agrees):
+    """JAX computes the index of the branch before the loop, and passes it to the body in the place of `t`."""
 
     @jax.jit
     def loss(w, x):
@@ -113,7 +113,7 @@ def test_what_jax_moves_out_of_a_loop_is_not_the_value_of_the_statement_that_it_
         run["t"]
 
 
-def test_what_a_mapped_function_keeps_of_a_branch_is_not_what_the_branch_gives(watched, whole):
+def test_residuals_of_a_branch_in_a_shard_map_do_not_get_the_names_of_its_results(watched, whole):
     mesh = cpu_mesh((2,), ("d",))
 
     def loss(w, x):
@@ -126,12 +126,12 @@ def test_what_a_mapped_function_keeps_of_a_branch_is_not_what_the_branch_gives(w
     x = jnp.concatenate([X, X])[:4]
     run = watched(jax.jit(jax.grad(mapped)), W, x, values=True)
     for name, value in {"q": jnp.sin(x @ W) + x, "r": jnp.sin(x)}.items():
-        for told in whole(run, name):  # What the backward pass does not need is left out.
+        for told in whole(run, name):  # Values that the backward pass does not need are left out.
             assert any(np.allclose(told, part) for part in np.split(value, 2))
 
 
 def test_a_constant_of_a_mapped_function_does_not_make_two_executions_of_one(watched, agrees):
-    """The first round is left out; the derivative of `tanh` has a 1 that is put on the mesh between what it computes."""
+    """The first round is left out. The derivative of `tanh` has a constant 1 that is put on the mesh."""
     mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 
     def loss(x):

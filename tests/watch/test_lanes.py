@@ -1,4 +1,4 @@
-"""Each lane of a `vmap` by itself: what it has is what the same expression gives un-jitted for its own operands."""
+"""Test the values of each lane of a `vmap` against the unjitted expression on the operands of that lane."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_lane_is_what_it_is_un_jitted(name, watched, same_bits):
+def test_each_lane_has_the_value_of_the_unjitted_program(name, watched, same_bits):
     plain = PROGRAMS[name]()
     run = watched(PROGRAMS[name], watch="lanes/h,lanes/total")
     assert same_bits(run.result, plain)
@@ -79,13 +79,13 @@ def test_each_lane_is_what_it_is_un_jitted(name, watched, same_bits):
 
 
 def agree(value, wanted: np.ndarray, step: int = 0) -> None:
-    """`wanted` has the lanes first."""
+    """Assert that a value has the lanes of `wanted`, whose first axes are the lanes."""
     lanes = value.lanes
     rest = tuple(range(lanes["mean"].ndim - 1, wanted.ndim))
     finite = np.where(np.isfinite(wanted), wanted, np.nan)
     of = {"min": np.nanmin, "max": np.nanmax, "mean": np.nanmean, "std": np.nanstd}
     for name, reduced in of.items():
-        atol = 2e-3 * np.nanmax(np.abs(finite)) if name == "std" else 1e-5  # It is good to a thousandth of the mean.
+        atol = 2e-3 * np.nanmax(np.abs(finite)) if name == "std" else 1e-5
         np.testing.assert_allclose(lanes[name][step], reduced(finite, axis=rest), rtol=1e-4, atol=atol, err_msg=name)
     counts = {"zeros": wanted == 0, "nan": np.isnan(wanted), "posinf": wanted == np.inf, "neginf": wanted == -np.inf}
     for name, which in counts.items():
@@ -127,7 +127,7 @@ def test_a_gradient_has_the_lanes_of_its_value(watched):
 
 
 @pytest.mark.parametrize("is_native", [True, False])
-def test_what_is_not_finite_is_told_of_its_lane_alone(is_native, watched, monkeypatch):
+def test_counts_of_nan_and_infinity_are_by_lane(is_native, watched, monkeypatch):
     if not is_native:
         monkeypatch.setattr(statistics, "native_target", lambda: None)
         monkeypatch.setattr("jax_debug_widgets.watch.choosing.lanes.native_target", lambda: None)
@@ -152,7 +152,7 @@ def test_what_is_not_finite_is_told_of_its_lane_alone(is_native, watched, monkey
     np.testing.assert_array_equal(np.isnan(lanes["l2"][0]), [False, True, False, False])
 
 
-def test_of_very_many_lanes_the_first_are_told(watched):
+def test_only_the_first_lanes_are_recorded_above_a_limit(watched):
     xs = jnp.arange(4.0 * (MOST_LANES + 88)).reshape(-1, 4)
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, xs, watch="lanes/h")
     assert run["h"].lanes["mean"].shape == (1, MOST_LANES)
@@ -160,7 +160,7 @@ def test_of_very_many_lanes_the_first_are_told(watched):
     np.testing.assert_allclose(run["h"]["mean"], np.mean([hidden(W, x) for x in xs]), rtol=1e-3)
 
 
-def test_what_has_no_lanes_says_so(watched):
+def test_the_lanes_of_a_value_without_lanes_are_refused_with_a_reason(watched):
     run = watched(jax.jit(jax.vmap(model, (None, 0))), W, XS, watch="lanes/w,lanes/h")
     assert run["h"].lanes and run["w"]["mean"].size
     assert any(note.startswith("No lanes of w. ") for note in run.status().notes)
@@ -262,7 +262,7 @@ def test_devices_are_told_one_by_one_with_their_lanes():
     with jdw.capture(watch="lanes/h") as run:
         jax.block_until_ready(program(W, xs))
     jax.effects_barrier()
-    names = [f"{device.platform}:{device.id}" for device in devices]  # As `str(device)` says since JAX 0.10.
+    names = [f"{device.platform}:{device.id}" for device in devices]  # `str(device)` since JAX 0.10.
     assert {event.device for event in run.events} == set(names)
     told = run["h"].to_pandas()
     assert set(told["device"]) == set(names)
@@ -274,7 +274,7 @@ def test_devices_are_told_one_by_one_with_their_lanes():
         agree(run["h"], mine, row)
 
 
-def test_who_shows_a_lane_of_a_watched_value_is_told_where_it_is(watched):
+def test_show_refuses_a_lane_of_a_watched_value_and_says_where_it_is(watched):
     run = watched(jax.jit(jax.vmap(lambda x: (h := jnp.sin(x)) * h)), jnp.ones((2, 3)), watch="h", values=True)
     assert run.show("h").get_title()
     with pytest.raises(IndexError, match=r"one array of all its lanes: run\['h'\]\['value'\] has them as axes"):

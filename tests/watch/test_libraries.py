@@ -1,4 +1,4 @@
-"""What watching a program costs while JAX traces it: nothing of the lines of libraries that nobody asks for."""
+"""Test that watching does not follow the lines of libraries while JAX traces, which would be slow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def called(function, x):
 
 @pytest.fixture
 def layers(tmp_path, monkeypatch) -> ModuleType:
-    """Give a module of an installed library, whose class has an own `__getattribute__` and calls itself deeply."""
+    """Return a module of an installed library.
+
+    Its class has its own `__getattribute__` and calls itself deeply.
+    """
     folder = tmp_path / "site-packages"
     folder.mkdir()
     (folder / "layers_for_tests.py").write_text(LAYERS)
@@ -52,7 +55,7 @@ def layers(tmp_path, monkeypatch) -> ModuleType:
 
 @pytest.fixture
 def lines(monkeypatch) -> Counter[str]:
-    """Give the number of times that Python has told of a line, by the name of the function."""
+    """Return the number of reported lines for each function."""
     counted: Counter[str] = Counter()
     theirs = FollowedCall.go_on
 
@@ -66,7 +69,7 @@ def lines(monkeypatch) -> Counter[str]:
 
 @pytest.fixture
 def read(monkeypatch) -> list[str]:
-    """Give the files whose source is read."""
+    """Return the files whose source is read."""
     files: list[str] = []
     theirs = source._parsed
     monkeypatch.setattr(source, "_parsed", lambda file, *given: (files.append(file), theirs(file, *given))[1])
@@ -91,7 +94,7 @@ def test_lines_of_a_library_are_neither_traced_nor_read(watched, layers, lines, 
     assert not [file for file in read if "site-packages" in file]
 
 
-def test_what_a_library_calls_is_traced(watched, layers, lines, agrees):
+def test_a_users_function_that_a_library_calls_is_traced(watched, layers, lines, agrees):
     def f(x):
         h = layers.called(lambda given: jnp.sin(given) * 2, x)
         return h
@@ -113,7 +116,7 @@ def test_lines_of_a_file_that_is_asked_for_are_traced(watched, layers, lines, ag
     assert lines["Layer.__call__"]
 
 
-def test_what_python_has_generated_is_not_traced(watched, lines):
+def test_generated_code_is_not_traced(watched, lines):
     def written(x):
         y = x * 2
         return y

@@ -1,4 +1,4 @@
-"""`jax.linearize`: what its function computes are values, what it gives computes tangents; and what `jax.vjp` pulls back."""
+"""Test `jax.linearize` (values of its function, tangents of its result) and the pullback of `jax.vjp`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_values_are_told_apart_from_tangents(uses_value, watched, whole):
 
 
 @pytest.mark.parametrize("loops", [1, 3])
-def test_each_round_of_a_loop_has_its_own(loops, watched):
+def test_each_iteration_of_a_python_loop_has_its_values_and_tangents(loops, watched):
     @jax.jit
     def f(x, v):
         for _ in range(loops):
@@ -74,7 +74,7 @@ def test_each_round_of_a_loop_has_its_own(loops, watched):
         x = value + slope
 
 
-def test_of_a_loop_that_is_linearized_the_values_are_told(watched, whole):
+def test_values_in_a_linearized_loop_are_recorded(watched, whole):
     @jax.jit
     def f(weights, direction):
         value, push = jax.linearize(scanned, weights)
@@ -92,7 +92,7 @@ def test_of_a_loop_that_is_linearized_the_values_are_told(watched, whole):
             np.testing.assert_allclose(whole(run, name)[number], wanted, rtol=1e-5)
 
 
-def test_of_a_gradient_that_is_linearized_no_residual_has_a_name(watched, whole):
+def test_residuals_of_a_linearized_gradient_have_no_name(watched, whole):
     def loss(weights):
         return (scanned(weights) ** 2).sum()
 
@@ -137,7 +137,7 @@ def test_whatever_is_pulled_back_the_values_have_their_gradients(pulled, watched
         np.testing.assert_allclose(told, one, rtol=1e-5)
 
 
-def test_what_calls_a_function_that_linearizes_has_what_that_gives(watched, whole):
+def test_the_result_of_a_function_that_linearizes_has_the_callers_name(watched, whole):
     def table_of(x):
         _, push = jax.linearize(lambda x: jnp.sin(x) * x.sum(), x)
         return jax.vmap(push)(jnp.eye(3))
@@ -154,7 +154,7 @@ def test_what_calls_a_function_that_linearizes_has_what_that_gives(watched, whol
     )
 
 
-def test_what_is_taken_by_tangents_alone_is_told_where_it_is_assigned(watched, whole):
+def test_a_value_used_only_by_tangents_is_recorded_where_it_is_assigned(watched, whole):
     @jax.jit
     def f(x, v):
         scale = jnp.exp(x)
@@ -168,7 +168,7 @@ def test_what_is_taken_by_tangents_alone_is_told_where_it_is_assigned(watched, w
         np.testing.assert_allclose(told, wanted, rtol=1e-6)
 
 
-def test_what_a_backward_rule_pulls_back_is_a_part_of_the_gradient(watched, whole):
+def test_a_pullback_in_a_backward_rule_is_part_of_the_gradient(watched, whole):
     @jax.custom_vjp
     def settled(rate, start):
         return lax.fori_loop(0, 60, lambda _, x: jnp.cos(rate * x), start)
@@ -233,7 +233,7 @@ def of_value_in_scan(push, value, vs):
     "use", [in_scan, in_while, in_branch, in_jitted, of_value_in_scan], ids=lambda one: one.__name__
 )
 @pytest.mark.parametrize("is_returned", [True, False])
-def test_what_a_loop_pushes_alone_keeps_no_value(f, use, is_returned, watched, whole):
+def test_a_loop_of_tangents_does_not_name_residuals_as_values(f, use, is_returned, watched, whole):
     @jax.jit
     def program(x, vs):
         value, push = jax.linearize(f, x)
@@ -254,7 +254,7 @@ def test_what_a_loop_pushes_alone_keeps_no_value(f, use, is_returned, watched, w
 
 
 @pytest.mark.parametrize("is_used", [True, False])
-def test_what_comes_beside_it(is_used, watched, agrees):
+def test_the_auxiliary_output_of_linearize_has_its_names(is_used, watched, agrees):
     def f(x):
         hidden = jnp.tanh(x)
         return hidden * 2, {"hidden": hidden, "total": hidden.sum()}
@@ -315,7 +315,7 @@ def test_a_jacobian_of_all_directions_at_once(program, watched, agrees):
     agrees(run["hidden"], jnp.tanh(X))
 
 
-def test_what_a_function_takes_that_pulls_back_is_not_what_it_gives(watched, agrees):
+def test_the_argument_of_a_function_with_a_pullback_is_not_named_as_its_result(watched, agrees):
     @jax.jit
     def program(x, z):
         _, pull = jax.vjp(lambda z: jnp.tanh(2 * z + x), x)

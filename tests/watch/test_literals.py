@@ -1,4 +1,4 @@
-"""What is assigned part by part: objects, dictionaries and tuples that the source puts together."""
+"""Test values that are assigned in parts: objects, dictionaries and tuples that the source builds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jax_debug_widgets.watch.choosing.why_unwatched import SEVERAL, named_places
 
 
 class Bodies(NamedTuple):
-    """Positions and velocities float32[n, 2]."""
+    """Positions and velocities, float32[n, 2]."""
 
     at: jax.Array
     speed: jax.Array
@@ -34,7 +34,7 @@ class Energy:
 
 
 def pulls(at):
-    """The acceleration of each body towards the others, float32[n, 2]."""
+    """Return the acceleration of each body towards the others, float32[n, 2]."""
     apart = at[None] - at[:, None]
     return (apart / ((apart**2).sum(-1, keepdims=True) + 0.1) ** 1.5).sum(1)
 
@@ -52,7 +52,7 @@ DT = np.float32(0.1)
 
 
 def oracle():
-    """What two steps give, un-jitted: half-step velocities, positions, kinetic energy doubled."""
+    """Return the unjitted values of two steps: half-step velocities, positions, twice the kinetic energy."""
     bodies, found = BODIES, []
     for _ in range(2):
         half = bodies.speed + pulls(bodies.at) * DT / 2
@@ -112,7 +112,7 @@ class Walker:
 
 
 class Swapped(collections.namedtuple("Swapped", "low high")):  # noqa: PYI024
-    """Is given its fields in another order."""
+    """A class whose constructor has its fields in another order."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class Swapped(collections.namedtuple("Swapped", "low high")):  # noqa: PYI024
         return super().__new__(cls, down, up)
 
 
-def test_what_a_class_is_given_by_position_are_its_fields(watched, agrees):
+def test_positional_arguments_of_a_class_are_its_fields(watched, agrees):
     @jax.jit
     def f(x):
         pair = Pair(x + 1, right=x * 2)
@@ -155,7 +155,7 @@ def test_a_class_that_is_defined_anew_has_its_new_fields(watched, agrees, monkey
 
 
 class Shifted(eqx.Module):
-    """What it is given is not what it has."""
+    """A class whose fields differ from the arguments of its constructor."""
 
     at: jax.Array
 
@@ -197,7 +197,7 @@ def test_items_that_are_put_into_a_copy_of_a_dictionary_have_names(watched, agre
     assert "hidden['a']" not in run  # `**more` has replaced it.
 
 
-def test_what_is_called_and_computes_something_has_no_fields_of_what_it_is_given(watched, agrees):
+def test_a_call_that_computes_something_has_no_fields_of_its_arguments(watched, agrees):
     @jax.jit
     def f(x):
         shifted = Shifted(at=x * 3, by=x + 1)

@@ -1,4 +1,4 @@
-"""What the condition of a `while` computes is watched by name, as what its body does is."""
+"""Test that values in the condition of a `while` are watched by name, as those in its body are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def settle(x):
 
 
 def errors(x):
-    """What `error` is each time that the condition is asked: once more than the body runs."""
+    """Return `error` at each evaluation of the condition: once more than the body runs."""
     found = [abs(np.float32(x) - 2)]
     while found[-1] > LIMIT:
         found.append(found[-1] * np.float32(0.7))
@@ -80,7 +80,7 @@ def test_when_looks_at_what_the_condition_computes(watched):
     np.testing.assert_allclose(run["error"]["value"], [one for one in errors(5.0) if one < 1], rtol=1e-5)
 
 
-def test_where_the_condition_is_left_as_it_is_a_sentence_says_so(watched, same_bits):
+def test_an_unwatched_loop_condition_has_a_note(watched, same_bits):
     plain = jax.jit(settle)(5.0)
     run = watched(jax.jit(settle), 5.0, watch="error,new", every=3)
     assert same_bits(run.result, plain)
@@ -92,7 +92,7 @@ def test_where_the_condition_is_left_as_it_is_a_sentence_says_so(watched, same_b
         return lax.scan(lambda c, _: (settle(c)[1], c), x, length=6)[0]
 
     run = watched(jax.jit(outer), 5.0, watch="error,new", every=3)
-    assert run.status().notes == ()  # The iterations of the outer loop are sampled: in them all is as ever.
+    assert run.status().notes == ()  # The outer loop is sampled; the inner one is watched as usual.
     np.testing.assert_allclose(run["error"]["value"][: len(errors(5.0))], errors(5.0), rtol=1e-5)
 
     def printing(state):

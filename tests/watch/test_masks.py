@@ -1,4 +1,4 @@
-"""Infinities that the source puts there, such as those of a mask, are no findings, and stop nothing; what comes of them is."""
+"""Test that intended infinities, such as those of a mask, have no finding and no stop, but their consequences do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MASKS = [masked_in_place, masked_by_bias, masked_in_a_loop, masked_in_a_branch, 
 
 @pytest.mark.behaviour("W2")
 @pytest.mark.parametrize("masked", MASKS)
-def test_a_mask_is_no_finding(masked, watched):
+def test_an_infinity_of_a_mask_has_no_finding(masked, watched):
     @jax.jit
     def attend(q):
         scores = q @ q.T
@@ -57,7 +57,7 @@ def test_a_mask_is_no_finding(masked, watched):
 
 
 @pytest.mark.behaviour("W2")
-def test_what_a_mask_spoils_is_found(watched):
+def test_an_infinity_that_spreads_from_a_mask_is_found(watched):
     @jax.jit
     def spoilt(q):
         scores = jnp.where(jnp.tril(jnp.ones((4, 4), bool)), q @ q.T, -jnp.inf)
@@ -104,7 +104,7 @@ def test_a_running_maximum_begins_below_all(watched):
         return last, all_of
 
     assert found_in(watched(largest, Q[:, 0])) == set()
-    # Nothing says that a maximum may be infinite where not all is.
+    # A maximum may not be infinite if some elements are finite.
     assert "higher" in found_in(watched(largest, Q[:, 0].at[0].set(-jnp.inf)))
 
 

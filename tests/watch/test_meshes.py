@@ -1,4 +1,4 @@
-"""Values and gradients of programs on several devices: in `shard_map`, and split by the compiler."""
+"""Test values and gradients of programs on several devices: in `shard_map`, and partitioned by the compiler."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mesh_of(shape=(4,), axes=("d",), kind=AxisType.Auto):
 
 
 def by_hand(xs=XS):
-    """`h`, `t` and their gradients."""
+    """Return `h`, `t` and their gradients."""
     t = jnp.tanh(xs @ W)
     return {"h": xs @ W, "t": t, "grad/t": 2 * t, "grad/h": 2 * t * (1 - t**2)}
 
@@ -49,7 +49,7 @@ def test_values_and_gradients_of_what_the_compiler_splits(watched, agrees, kind)
         run = watched(jax.jit(jax.value_and_grad(model)), w, xs)
     for name, wanted in by_hand().items():
         agrees(run[name], wanted)
-    assert len(run.status().notes) == 1, run.status().notes  # What it costs.
+    assert len(run.status().notes) == 1, run.status().notes  # The only note is about the cost.
 
 
 @since_9
@@ -68,7 +68,7 @@ def test_gradients_in_a_loop_of_what_the_compiler_splits(watched, agrees):
 
 
 @since_9
-def test_gradients_in_a_shard_map(watched, agrees):
+def test_gradients_in_a_shard_map_are_those_of_each_device(watched, agrees):
     def summed(w, xs):
         return lax.psum(model(w, xs), "d")
 
@@ -157,7 +157,7 @@ def test_each_group_of_a_shard_map_over_some_of_the_axes_has_its_steps(every, wa
     assert {repr(event)[-5:] for event in run.events} == {" a=0)", " a=1)"}
 
 
-def test_what_a_shard_map_keeps_for_its_gradient_has_no_name(watched, agrees):
+def test_residuals_of_a_shard_map_have_no_name(watched, agrees):
     mapped = jax.shard_map(
         lambda w, xs: lax.psum(model(w, xs), "d"), mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P()
     )
@@ -235,8 +235,8 @@ def averaged_and_mapped(params, xs):
     ids=lambda one: one.__name__,
 )
 @pytest.mark.each
-def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watched, agrees):
-    # Two of one type, which the backward pass makes in another order.
+def test_the_result_of_a_collective_over_a_tree_has_its_paths(step, is_checked, watched, agrees):
+    # Two parameters have one type, and the backward pass computes them in another order.
     params = {"w": W, "b": jnp.arange(3.0), "a": W * 2 + 1}
     mapped = jax.jit(jax.shard_map(step, mesh=mesh_of(), in_specs=(P(), P("d")), out_specs=P(), check_vma=is_checked))
     run = watched(mapped, params, XS)
@@ -255,7 +255,7 @@ def test_what_a_collective_gives_of_a_tree_has_its_paths(step, is_checked, watch
 )
 @pytest.mark.each
 def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_native, watched, agrees, monkeypatch):
-    # What is watched in it is traced again: its calls are sampled, or the loop that it is in.
+    # The watched function is traced again: its calls, or the loop around it, are sampled.
     if not is_native:
         monkeypatch.setattr(statistics, "native_target", lambda: None)
 
@@ -280,7 +280,7 @@ def test_a_sampled_shard_map_is_watched_with_all_that_can_be_taken(options, is_n
             agrees(run["h"], parts[int(device[-1])], row)
 
 
-def test_what_jax_refuses_to_lower_is_no_fault_of_watching():
+def test_a_program_that_jax_cannot_lower_is_not_blamed_on_watching():
     @jax.jit
     def f(x):
         h = x * 2
@@ -293,7 +293,7 @@ def test_what_jax_refuses_to_lower_is_no_fault_of_watching():
     assert not any("runs unwatched" in note for note in run.notes)
 
 
-def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_limit():
+def test_the_note_about_missing_prints_in_a_shard_map_names_the_limit_of_jax():
     def body(x):
         h = x * 2
         return h + 1
@@ -310,7 +310,7 @@ def test_where_jax_prints_nothing_in_a_shard_map_the_note_says_that_it_is_its_li
     try:
         says(XS)
     except TypeError:
-        with jdw.capture(watch="body.h") as run:  # Notes are of all captures with equal options.
+        with jdw.capture(watch="body.h") as run:  # All captures with equal options share their notes.
             np.testing.assert_array_equal(split(XS), XS * 2 + 1)
         (note,) = (note for note in run.notes if "runs unwatched" in note)
         assert "a `jax.debug.print` fails there as well" in note

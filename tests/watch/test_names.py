@@ -1,4 +1,4 @@
-"""Values are found by the names of the source, under each transformation, and are what the source computes."""
+"""Test that values are found by the names of the source under each transformation, and equal those of the source."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_variable_is_watched_by_its_name_without_an_edit(watched, agrees):
     assert line[site.column : site.end_column] == "w.dot(x) + b"
 
 
-def test_every_way_to_assign(watched, agrees):
+def test_values_are_watched_for_every_kind_of_assignment(watched, agrees):
     class Model:
         pass
 
@@ -141,7 +141,7 @@ def normed(x):
     return apart / jnp.sqrt((apart**2).sum())
 
 
-def test_what_a_part_of_a_statement_in_a_loop_calls_is_as_many_executions(watched, agrees):
+def test_values_in_a_function_called_in_a_loop_are_numbered_by_execution(watched, agrees):
     def loss(x):
         for _ in range(2):
             x = x + jnp.tanh(normed(x))
@@ -189,7 +189,7 @@ def test_the_value_and_not_what_differentiation_computes_beside_it_has_the_name(
     agrees(run["z"], jnp.sin(h))
     agrees(run["loss"], gelu_loss(w, x))
     agrees(run["g"], jax.grad(gelu_loss)(w, x))
-    # The gradient of each name beside it.
+    # The expected gradient is beside each name.
     agrees(run["h"].gradient, jax.grad(lambda h: (jnp.sin(h) ** 2).sum())(h))
     agrees(run["grad/z"], 2 * jnp.sin(h))
     assert run["z"].gradient.site.phase == "backward"
@@ -334,7 +334,7 @@ def test_the_language_of_patterns(watched, pattern, names):
     assert bool(run.status().notes) == (not names)
 
 
-def test_what_a_pattern_found_in_another_program_says_nothing_of_this_one(watched):
+def test_matches_of_a_pattern_do_not_depend_on_earlier_programs(watched):
     scaled, moved = jax.jit(lambda x: jnp.tanh(x @ W.T) * 2), jax.jit(lambda x: (x + 1) @ W.T)
     looped = jax.jit(lambda x: lax.scan(lambda c, _: ((c @ W.T) @ W, None), jnp.sin(x @ W.T) @ W, length=2)[0])
     counts = {}
@@ -348,7 +348,7 @@ def test_what_a_pattern_found_in_another_program_says_nothing_of_this_one(watche
     assert "tanh" in watched(moved, X, watch="tanh").status().notes[0]
 
 
-def test_lines_are_a_pattern(watched):
+def test_a_range_of_lines_is_a_pattern(watched):
     @jax.jit
     def f(x):
         a = x * 2
@@ -364,7 +364,7 @@ def test_a_name_that_matches_nothing_is_told_with_the_nearest(watched):
     run = watched(affine, W, B, X, watch=["logit", "b"])
     (note,) = run.status().notes
     assert "'logit'" in note and "'logits'" in note
-    # The same program in the cache says the same in the next run.
+    # A cached program has the same values in the next run.
     assert watched(affine, W, B, X, watch=["logit", "b"]).status().notes == (note,)
 
 
@@ -414,7 +414,7 @@ class Energies(NamedTuple):
     total: jax.Array
 
 
-def test_what_a_function_returns_through_others_is_told_apart_by_its_uses(watched, agrees):
+def test_parts_of_a_returned_dict_are_identified_by_their_uses(watched, agrees):
     def inner(x):
         both = {"state": x + 1, "info": Energies(x * 2, (x * 3).sum())}
         return both
@@ -437,7 +437,7 @@ def test_what_a_function_returns_through_others_is_told_apart_by_its_uses(watche
     assert "info.kinetic" not in run.values and "info" not in run.values
 
 
-def test_what_is_known_while_tracing_is_no_field_of_a_value(watched, agrees):
+def test_static_attributes_are_no_fields_of_a_value(watched, agrees):
     @jax.jit
     def f(x, b):
         y = x * 2
@@ -508,7 +508,7 @@ def test_a_rule_for_derivatives_says_why_its_names_are_not_watched(watched):
     assert [place.why for place in places if place.name == "pulled_back"] == [RULE]
 
 
-def test_what_is_computed_outside_a_function_says_so(watched):
+def test_module_level_names_say_that_they_are_not_jitted(watched):
     run = watched(jax.jit(lambda x: x * 2), jnp.asarray(X))
     _, places = named_places(__file__, run.watch_seen())
     assert [(place.name, place.why) for place in places if place.span.line < 24] == [(name, UNJITTED) for name in "WBX"]
@@ -530,7 +530,7 @@ def test_a_value_that_a_function_and_its_caller_call_by_one_name_is_one(watched,
     assert len([name for name in run.values if name.startswith("loss@")]) == 2
     agrees(run["loss"], (4 * X**2).sum())
     assert run.series("loss")[1].item() == run["loss"]["value"].item()
-    with pytest.raises(KeyError, match="several places"):  # Two values.
+    with pytest.raises(KeyError, match="several places"):  # The name has two values.
         _ = run["h"]
     with pytest.raises(KeyError, match=r"of 'g' there are g.min, .*--values"):
         run.series("g")
@@ -549,7 +549,7 @@ def test_a_module_that_was_edited_and_loaded_again_has_its_new_names(watched, ag
     assert run["h"].site.where.endswith(":5")
 
 
-def test_where_nothing_was_compiled_no_name_is_called_wrong():
+def test_an_uncompiled_or_failed_program_is_noted_instead_of_an_unknown_name():
     with jdw.capture(watch="sine_of_nothing") as run:
         sine_of_nothing = jnp.sin(X)
         del sine_of_nothing
@@ -573,7 +573,7 @@ def test_a_name_that_an_earlier_capture_has_seen_is_told_so():
     assert run.status().notes == ("'remembered' is in none of the programs that ran here; in an earlier one it was.",)
 
 
-def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is():
+def test_several_unknown_names_share_one_list_of_known_ones():
     with jdw.capture(watch="hiden,outptu") as run:
         jax.jit(lambda hidden: jnp.exp(hidden @ hidden))(X)
     (note,) = run.status().notes
@@ -588,7 +588,7 @@ def test_of_several_that_are_not_to_be_found_there_is_one_list_of_what_there_is(
         ("keys", "a PRNG key: there are no numbers in it"),
     ],
 )
-def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why):
+def test_a_name_without_values_has_a_reason(name, why):
     @jax.jit
     def f(x, key):
         width = x.shape[0]
@@ -606,7 +606,7 @@ def test_of_a_name_in_the_source_that_has_no_values_the_reason_is_told(name, why
     assert told == f"{name!r} (line {line}) has no values: {why}."
 
 
-def test_of_arguments_that_are_keys_the_reason_is_told():
+def test_arguments_that_are_keys_have_a_reason_for_no_values():
     @jax.jit
     def f(key, state):
         def step(carry, i):
@@ -636,7 +636,7 @@ def test_of_arguments_that_are_keys_the_reason_is_told():
         ("zzz", "is called 'zzz'. There are: hidden"),
     ],
 )
-def test_what_is_not_to_be_found_is_answered_with_the_nearest_of_its_kind(asked, told):
+def test_an_unknown_pattern_suggests_the_nearest_name_of_its_kind(asked, told):
     @jax.jit
     def f(x):
         with jax.named_scope("layer0"), jax.named_scope("mlp"):
@@ -656,7 +656,7 @@ def test_a_leaf_is_asked_for_with_either_quotes_and_by_its_key(watched, asked):
     assert not run.status().notes
 
 
-def test_what_is_called_has_what_it_holds(watched, agrees):
+def test_fields_of_a_called_object_have_their_names(watched, agrees):
     class Scaled(NamedTuple):
         by: jax.Array
 
@@ -707,7 +707,7 @@ def test_a_gradient_that_nothing_asks_for_is_told():
     assert run.status().notes == ("Nothing that ran here differentiates 'h': it has no gradient.",)
 
 
-def test_of_an_expression_that_takes_several_operations_each_says_which_it_is(watched, agrees):
+def test_several_operations_of_one_expression_have_distinct_names(watched, agrees):
     def loss(x):
         h = jnp.tanh(x)
         return (h * h).mean()

@@ -1,6 +1,6 @@
-"""Lanes of several `vmap`s, in and around what JAX traces before it is batched: loops, jitted and checkpointed functions.
+"""Test lanes of several `vmap`s, in and around loops, jitted and checkpointed functions.
 
-The oracle is the same function un-mapped and un-jitted, one lane after the other.
+The expected values are those of the same function without `vmap` and `jit`, one lane after the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def hidden(*xs):
 
 
 def repeated(f):
-    """The loop hands its first argument on."""
+    """Run `f` in a loop whose carry stays its first argument."""
 
     def run(x, *others):
         def step(x, _):
@@ -65,7 +65,7 @@ AROUND = {
 
 
 def by_lane(f, axes, around, place, depth):
-    """`f` under `depth` vmaps, with something around it: 0 is inside all of them."""
+    """Return `f` under `depth` vmaps with `around` at one place, where 0 is inside all of them."""
     for number in range(depth):
         f = around(f) if number == place else f
         mapped = depth - 1 - number
@@ -81,15 +81,15 @@ def oriented(axes, depth):
 @pytest.mark.parametrize(("depth", "place"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2)])
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.each
-def test_each_lane_is_what_it_is_un_mapped(around, depth, place, axes, watched):
-    jax.clear_caches()  # Lanes are noted while JAX batches: what other tests have left there would hide what is missing.
+def test_each_lane_has_the_value_of_the_program_without_vmap(around, depth, place, axes, watched):
+    jax.clear_caches()  # Lanes are noted while JAX batches, so caches of other tests would hide missing ones.
     program = jax.jit(by_lane(model, axes, AROUND[around], place, depth))
     run = watched(program, *oriented(axes, depth), watch="lanes/h")
     wanted = np.empty((*SIZES[:depth], 3), np.float32)
     for lane in itertools.product(*map(range, SIZES[:depth])):
         wanted[lane] = hidden(*(one[number] for one, number in zip(INPUTS, lane, strict=False)))
     assert run.values
-    for value in run.values.values():  # Of what is recomputed as well.
+    for value in run.values.values():  # This includes recomputed values.
         assert value.site.watch.lanes == SIZES[:depth]
         for statistic, reduced in {"mean": wanted.mean(-1), "min": wanted.min(-1), "max": wanted.max(-1)}.items():
             np.testing.assert_allclose(value.lanes[statistic][-1], reduced, rtol=1e-4, atol=1e-5)
@@ -107,8 +107,8 @@ def test_gradients_have_all_lanes_of_their_values(around, watched):
             np.testing.assert_allclose(run["grad/h"].lanes["max"][step, i, j], gradient.max(), rtol=1e-4)
 
 
-def test_what_another_vmap_of_the_function_maps_is_no_lane(watched):
-    """A jitted function of numbers and of arrays: its lanes of the one are not those of the other."""
+def test_a_jitted_function_in_two_vmaps_has_the_lanes_of_each(watched):
+    """One jitted function is mapped over numbers and over arrays: each use has its own lanes."""
     jax.clear_caches()
 
     @jax.jit
@@ -126,7 +126,7 @@ def test_what_another_vmap_of_the_function_maps_is_no_lane(watched):
 
 
 def test_vmaps_in_another_order_have_their_lanes_in_theirs(watched):
-    """Beside each other in one program, of as many lanes each: what only the place cannot tell has no lanes."""
+    """Two vmaps of equal size are in one program; a value whose lanes are ambiguous has none."""
     jax.clear_caches()
     xs, ys = INPUTS[0][:2], INPUTS[1][:4]
     swapped = jax.jit(jax.vmap(jax.vmap(repeated(model), (0, None)), (None, 0)))

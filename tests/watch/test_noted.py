@@ -1,4 +1,4 @@
-"""Names as Python's variables have them while a function is traced: where nothing in its program tells them."""
+"""Test names that only Python's variables show while a function is traced, because the program does not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def put_together(x):
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("helper", [exchanged_items, exchanged_fields, put_together])
-def test_what_a_helper_exchanges_or_puts_together(watched, agrees, helper, differentiated):
+def test_items_that_a_helper_exchanges_or_combines_have_their_names(watched, agrees, helper, differentiated):
     def loss(x):
         given = helper(x)
         return (given["a"] ** 2 + given["b"]).sum()
@@ -97,7 +97,7 @@ def test_named_tuples_that_come_back_from_a_map(watched, agrees):
 
 
 class Plain:
-    """An object that is no tree of JAX's."""
+    """An object that is no pytree."""
 
     def __init__(self, params):
         self.params = jax.tree.map(jnp.sin, params)
@@ -124,8 +124,8 @@ class State:
     pairs: tuple
 
 
-def test_what_a_differentiated_loop_is_given_has_its_paths(watched, agrees):
-    """JAX puts what changes first, and takes parts out of the loop."""
+def test_the_carry_of_a_differentiated_loop_has_its_paths(watched, agrees):
+    """JAX reorders the carry, and moves parts out of the loop."""
 
     def loss(w):
         def step(state, t):
@@ -194,7 +194,7 @@ def test_a_debugger_that_begins_in_a_traced_function_stays(watched):
         return z
 
     watched(f, X)
-    assert debugger.lines == 2  # And none of ours is called for them.
+    assert debugger.lines == 2  # Our functions are not called for these lines.
     assert sys.gettrace() is None
 
 
@@ -215,7 +215,7 @@ def test_threads_that_trace_at_once():
     np.testing.assert_allclose(means, [float(X.mean()) * n for n in range(1, 5)], rtol=1e-6)
 
 
-def test_what_is_remembered_is_bounded(watched, agrees, monkeypatch):
+def test_the_memory_of_variables_is_bounded(watched, agrees, monkeypatch):
     monkeypatch.setattr(books, "_MOST", 50)
 
     def f(x):
@@ -233,8 +233,8 @@ def twice(x):
     return t
 
 
-def test_what_a_loop_closes_over_is_no_argument_of_it(watched, whole):
-    """Of one subtraction `vmap` makes operations of the same kind for both of its sides."""
+def test_values_that_a_loop_closes_over_are_not_its_arguments(watched, whole):
+    """From one subtraction `vmap` makes operations of the same kind for both operands."""
     points = jnp.arange(10.0).reshape(5, 2)
 
     def log_density(x, mean, scale):

@@ -1,4 +1,4 @@
-"""Parameters of one type that a loop takes in another order than that of their tree: their gradients keep their names."""
+"""Test that gradients keep their names if a loop reads parameters of one type in another order than their tree has."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def after_a_line_that_logs(params, gradients):
 @pytest.mark.parametrize("loss", [through_scan, through_fori, through_jit])
 @pytest.mark.parametrize("names", ["ck", "kc"])
 @pytest.mark.each
-def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, update, names):
+def test_gradients_keep_the_names_of_parameters_that_are_used_in_another_order(watched, agrees, loss, update, names):
     def renamed(params, x, v):
         first, second = names
         return loss({"c": params[first], "k": params[second]}, x, v)
@@ -87,8 +87,8 @@ def test_gradients_have_the_names_of_their_parameters(watched, agrees, loss, upd
         agrees(run[f"grad/params['{leaf}']"], gradient)
 
 
-def test_what_is_taken_by_keys_that_somebody_has_written_has_no_other_key(watched, agrees):
-    """Nothing meets its parameter, and the keys are in an order of their own."""
+def test_gradients_taken_by_written_keys_have_these_keys(watched, agrees):
+    """No gradient is used together with its parameter, and the keys are in another order."""
 
     def by_comprehension(gradients):
         return {name: jnp.linalg.norm(gradients[name]) for name in ("k", "c")}

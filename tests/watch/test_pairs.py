@@ -1,4 +1,4 @@
-"""Which gradient is that of which value, where one line is run by several passes of which not all are differentiated."""
+"""Test which gradient belongs to which value if several passes run one line and only some are differentiated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NETS = {"scanned": scanned, "unrolled": unrolled}
 
 
 def of_layers(net, ws, x):
-    """What `h` is in each layer."""
+    """Return the values of `h` in each layer."""
     none = jnp.zeros((2, 3))
     layers = [net(ws[: number + 1], x, none[: number + 1]) for number in range(len(ws))]
     return jnp.stack(layers)
@@ -69,7 +69,7 @@ def test_adversaries_that_share_a_network_have_the_gradients_of_their_own_passes
     making, judging = jax.grad(maker_loss, (1, 2))(GENERATOR, none, none)
     passes = [
         (of_layers(run_net, DISCRIMINATOR, REAL * 2), [None]),
-        (of_layers(run_net, GENERATOR, NOISE), [making, None]),  # The critic's loss has it without a gradient.
+        (of_layers(run_net, GENERATOR, NOISE), [making, None]),  # In the critic's loss it has no gradient.
         (of_layers(run_net, DISCRIMINATOR, fake), [seen, judging]),
         (of_layers(run_net, DISCRIMINATOR, REAL), [true]),
     ]
@@ -84,7 +84,7 @@ def test_adversaries_that_share_a_network_have_the_gradients_of_their_own_passes
 
 
 def told(run):
-    """The norms of each value and its gradient, None where it has none."""
+    """Return the norms of each value and its gradient; None if it has none."""
     gradients = [name for name in run.values if name.startswith("grad/")]
     values = {name: run[name] for name in run.values if name not in gradients}
     for name in gradients:
@@ -100,7 +100,7 @@ def in_order(norms):
     return sorted((round(float(size), 3), -1.0 if slope is None else float(slope)) for size, slope in norms)
 
 
-def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
+def test_the_gradient_belongs_to_the_forward_value_and_not_to_the_recomputed_one(watched):
     def loss(x):
         h = jnp.sin(x)
         return (jnp.exp(h) ** 2).sum()
@@ -115,7 +115,7 @@ def test_what_is_recomputed_leaves_the_gradient_to_the_forward_pass(watched):
         _ = again.gradient
 
 
-def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watched):
+def test_values_known_from_an_earlier_run_have_the_order_of_this_program(watched):
     def first(x):
         h = jnp.sin(x)
         return h.sum()
@@ -133,7 +133,7 @@ def test_what_an_earlier_run_has_watched_stands_where_this_run_computes_it(watch
     assert [site.source for site in in_order] == ["h = jnp.sin(x)", "h = jnp.cos(x)"]
 
 
-def test_what_jax_moves_out_of_a_loop_is_no_result_of_the_function_around_it(watched, agrees):
+def test_a_value_that_jax_moves_out_of_a_loop_is_not_named_as_a_result(watched, agrees):
     def cost(rate, xs):
         scale = jnp.exp(rate)  # Weakly typed: the loop converts it, and JAX does so before the loop.
 
@@ -175,7 +175,7 @@ def test_a_gradient_is_not_that_of_the_part_which_alone_is_told(watched):
 
 
 def test_the_results_of_a_jitted_function_are_not_taken_for_one_another(watched, agrees):
-    """What takes them first takes them the other way round, and in one expression."""
+    """The first use of the results reads them in reverse order, in one expression."""
 
     def nested(a, b):
         return jnp.cos(a), (a * 2, b + 1.0)
@@ -205,7 +205,7 @@ def test_the_gradient_beside_what_is_no_array(watched, agrees):
 
 
 @pytest.mark.parametrize("is_in_loop", [False, True])
-def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_in_loop, watched, agrees):
+def test_a_second_evaluation_does_not_get_the_gradient_of_the_first(is_in_loop, watched, agrees):
     def loss(w, x):
         h = jnp.sin(x @ w)
         e = h * h
@@ -232,7 +232,7 @@ def test_what_is_evaluated_again_has_not_the_gradient_of_what_jax_leaves_out(is_
 
 
 def test_parts_of_an_array_that_layers_of_a_flow_exchange(watched, whole):
-    """As RealNVP does: each layer changes one half by the other, and the next one the other half."""
+    """As in RealNVP, each layer changes one half by the other, and the next layer the other half."""
 
     def flow(ws, x, zeros):
         total = jnp.float32(0.0)

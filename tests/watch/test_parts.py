@@ -1,4 +1,4 @@
-"""Which part of a tuple or tree a name stands for: of loops, of functions jitted before, of what comes with a gradient."""
+"""Test which part of a tuple or tree a name means: for loops, jitted functions, and auxiliary outputs of gradients."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_parts_of_what_a_counted_loop_gives(watched, agrees, differentiated,
     agrees(run["tripled"], X * 27)
 
 
-def test_what_a_loop_or_a_jitted_function_gives_beside_what_nothing_uses(watched, agrees):
+def test_used_results_have_their_names_beside_unused_ones(watched, agrees):
     @jax.jit
     def halves(tree):
         return {"a": tree["a"] / 2, "b": tree["b"] / 4}, tree["a"].sum()
@@ -51,7 +51,7 @@ def test_what_a_loop_or_a_jitted_function_gives_beside_what_nothing_uses(watched
     agrees(run[last], np.sin(np.sin(X / 2)))
 
 
-def test_what_a_loop_carries_is_called_by_its_own_name_where_another_part_is_left_out(watched):
+def test_the_used_part_of_a_carry_keeps_its_own_name(watched):
     @jax.jit
     def f(x):
         def step(carry, t):
@@ -126,7 +126,7 @@ def layers_of(rng):
     )
 
 
-def test_what_has_the_structure_of_another_tree_has_its_paths(watched, agrees):
+def test_a_tree_with_the_structure_of_another_has_its_paths(watched, agrees):
     optimiser = optax.sgd(0.1, momentum=0.9)
     params, batch = layers_of(np.random.default_rng(0)), np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -155,7 +155,7 @@ def test_what_has_the_structure_of_another_tree_has_its_paths(watched, agrees):
     agrees(values[-1], after[0].trace["two"]["w"])
 
 
-def test_what_may_have_another_structure_has_no_paths_of_another_tree(watched, agrees):
+def test_a_tree_of_unknown_structure_does_not_get_the_paths_of_another(watched, agrees):
     params = layers_of(np.random.default_rng(0))
 
     def turned(params):
@@ -180,7 +180,7 @@ RUN = {
 
 
 @pytest.mark.parametrize("run_as", RUN)
-def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differentiated(run_as, watched, agrees):
+def test_an_unused_result_of_a_differentiated_function_is_left_out(run_as, watched, agrees):
     @RUN[run_as]
     def paired(a, b):
         u = a * 0.7 + b
@@ -197,7 +197,7 @@ def test_what_a_function_returns_and_nothing_uses_is_left_out_where_it_is_differ
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_what_map_stacks_is_what_it_is_called_and_no_element_of_it(batch_size, watched, agrees):
+def test_the_stacked_result_of_map_has_its_name_and_no_index(batch_size, watched, agrees):
     @jax.jit
     def f(x):
         plain = lax.map(jnp.sin, x, batch_size=batch_size)
@@ -248,7 +248,7 @@ def test_tuples_in_tuples_that_a_function_returns_and_takes_apart(watched, agree
         agrees(run[name], value)
 
 
-def test_what_a_comprehension_or_map_gives_is_taken_apart_in_order(watched, agrees):
+def test_names_unpacked_from_a_comprehension_or_map_are_in_order(watched, agrees):
     @jax.jit
     def f(x):
         a, b = (jnp.square(one) for one in (x, x + 1))
@@ -262,7 +262,7 @@ def test_what_a_comprehension_or_map_gives_is_taken_apart_in_order(watched, agre
         agrees(run[name], value)
 
 
-def test_what_a_generator_gives_in_a_loop_has_its_executions_and_gradients(watched, agrees):
+def test_items_of_a_generator_in_a_loop_have_executions_and_gradients(watched, agrees):
     weights = (0.5, 2.0, 3.0)
 
     def loss(x):
@@ -289,7 +289,7 @@ def test_what_a_generator_gives_in_a_loop_has_its_executions_and_gradients(watch
                 agrees(run[found], wanted)
 
 
-def test_what_a_mapped_loop_stacks_has_the_numbers_of_its_leaves(watched, agrees):
+def test_stacked_results_of_a_vmapped_scan_are_numbered_by_leaf(watched, agrees):
     def roll(x):
         return lax.scan(lambda s, _: (s + 1, (s, s * 2, s.sum())), x, length=4)[1]
 
@@ -349,7 +349,7 @@ def test_trees_that_inlined_functions_are_given_and_return_have_their_paths(watc
     def train(params, x):
         once, _ = Trainer().step(params, x)
         twice, _ = Trainer().step(once, x)
-        return twice, loss_of_layer(twice, x)  # Uses "w" before "b".
+        return twice, loss_of_layer(twice, x)  # This uses "w" before "b".
 
     run = watched(train, LAYER, X)
     params = [LAYER]
@@ -364,7 +364,7 @@ def test_trees_that_inlined_functions_are_given_and_return_have_their_paths(watc
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="JAX has no paths of what a loop returns (docs/limits.md)")
-def test_what_jitted_functions_and_loops_return_has_the_paths_that_jax_tells(watched, agrees):
+def test_results_of_jitted_functions_and_loops_have_the_paths_that_jax_knows(watched, agrees):
     jitted = jax.jit(derived)
 
     @jax.jit
@@ -416,7 +416,7 @@ def test_leaves_of_one_type_have_their_paths_whatever_takes_them(taken, watched,
         agrees(run[f"grads['{name}']"], gradient)
 
 
-def test_what_is_mapped_has_the_paths_of_its_leaves_where_others_take_them_in_another_order(watched, agrees):
+def test_mapped_leaves_keep_their_paths_if_they_are_used_in_another_order(watched, agrees):
     @jax.jit
     def f(params):
         moved = jax.tree.map(lambda leaf: leaf - 1, params)
@@ -459,7 +459,7 @@ def attend(x, w):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_is_called_in_a_loop_and_repeats_its_first_operation_is_one_value_each_time(count, watched, agrees):
+def test_a_call_that_repeats_its_first_operation_has_one_value_each_time(count, watched, agrees):
     def loss(x):
         for _ in range(count):
             a = attend(x, x + 1)
@@ -476,7 +476,7 @@ def test_what_is_called_in_a_loop_and_repeats_its_first_operation_is_one_value_e
             x = x + a.astype(x.dtype)
 
 
-def test_what_is_mapped_over_a_tree_in_a_loop_is_a_tree_each_time(watched, agrees):
+def test_a_tree_map_in_a_python_loop_has_its_leaves_each_time(watched, agrees):
     @jax.jit
     def f(x):
         for _ in range(2):
@@ -492,7 +492,7 @@ def test_what_is_mapped_over_a_tree_in_a_loop_is_a_tree_each_time(watched, agree
         x = jnp.tanh(x * 2 + (x + 1) * 2)
 
 
-def test_what_is_left_of_a_tuple_in_a_differentiated_loop_is_not_told_by_how_many_there_are(watched, agrees):
+def test_remaining_parts_of_a_tuple_in_a_differentiated_loop_are_not_identified_by_their_number(watched, agrees):
     def both(a, b):
         u = a * 0.7 + b
         return u, jnp.sin(u)
@@ -500,7 +500,7 @@ def test_what_is_left_of_a_tuple_in_a_differentiated_loop_is_not_told_by_how_man
     def loss(x):
         @jax.jit
         def body(_, t):
-            scaled = t * t.mean()  # For its derivative there is one result more, and `q` is left out.
+            scaled = t * t.mean()  # The derivative adds one result, and leaves `q` out.
             h, q = jax.jit(both)(scaled, scaled)
             return q, h
 
@@ -577,7 +577,7 @@ class Normed(linen.Module):
         return z
 
 
-def test_what_a_module_keeps_has_not_the_name_of_what_it_gives_and_nothing_uses(watched, agrees):
+def test_weights_of_a_module_do_not_get_the_names_of_unused_results(watched, agrees):
     net, x = Normed(), jnp.arange(12.0).reshape(4, 3)
     run = watched(jax.jit(net.init), jax.random.key(0), x)
     assert not {"h", "y", "z"} & {name.partition("[")[0] for name in run.values}
@@ -621,7 +621,7 @@ def _tuple_of(x):
     [(_comprehension, (0, 2)), (_last, (1, 2)), (_mapped, (1, 2)), (_all_of_them, (0, 1, 2)), (_tuple_of, (0, 2))],
 )
 def test_an_item_has_its_own_number_where_another_is_not_used(watched, agrees, program, items):
-    """JAX leaves out what nothing uses."""
+    """JAX leaves out unused items."""
     run = watched(jax.jit(program), X, watch="parts*")
     assert set(run.values) == {f"parts[{item}]" for item in items}
     for item in items:
@@ -644,7 +644,7 @@ def _one_stacked(x):
 
 
 @pytest.mark.parametrize("program", [_one_of_rows, _one_in_a_dict, _one_stacked])
-def test_what_a_comprehension_goes_through_is_not_what_it_gives(watched, agrees, program):
+def test_the_input_of_a_comprehension_is_not_named_as_its_result(watched, agrees, program):
     x = jnp.arange(9.0).reshape(3, 3) / 4
     run = watched(jax.jit(program), x, watch="rows*")
     (rows,) = run.values.values()

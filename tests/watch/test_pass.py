@@ -1,4 +1,4 @@
-"""Watching leaves a program what it is: its results bit by bit, its effects, donation, and its own executable outside."""
+"""Test that watching preserves a program: its bits, effects, donation, and its own executable outside of captures."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ def test_a_pass_that_fails_leaves_the_program_unwatched_and_says_so(monkeypatch)
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="jax 0.8 keeps programs whose functions are gone")
-def test_of_a_program_that_is_gone_no_later_capture_tells_a_failure(monkeypatch):
+def test_a_failure_to_watch_a_freed_program_is_not_reported_again(monkeypatch):
     def broken(*_args):
         raise RuntimeError("no pass today")
 
-    x = jnp.float32(1)  # JAX compiles a program for that, once.
+    x = jnp.float32(1)  # JAX compiles a program for the conversion once.
 
     def notes(f):
         with jdw.capture(watch="inner,one") as run:
@@ -132,7 +132,7 @@ def test_of_a_program_that_is_gone_no_later_capture_tells_a_failure(monkeypatch)
         patch.setattr(WatchHooks, "_with_taps", broken)
         assert "no pass today" in notes(jax.jit(lambda x: body(x) * 8))[0]
         assert "no pass today" in notes(kept)[0]
-    assert "no pass today" in notes(kept)[0]  # It is compiled.
+    assert "no pass today" in notes(kept)[0]  # The program is compiled here.
     del kept
     gc.collect()
     assert not any("no pass today" in note for note in notes(jax.jit(lambda x: x * 9)))
@@ -157,7 +157,7 @@ def test_a_failure_is_told_until_the_program_is_watched(monkeypatch):
     assert notes() == ()
 
 
-def test_what_only_float64_can_hold_is_not_infinite(watched):
+def test_large_float64_numbers_are_not_counted_as_infinite(watched):
     with jax.enable_x64(True):
 
         @jax.jit
@@ -186,7 +186,7 @@ def test_zeros_are_what_is_zero_in_its_own_type(monkeypatch, is_native):
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["handed over", "in a loop"])
-def test_numbers_that_count_are_told_to_the_last_digit(watched, long):
+def test_integer_scalars_are_exact(watched, long):
     @jax.jit
     def f(start):
         def step(before, _):
@@ -281,7 +281,7 @@ def test_every_nth_iteration_of_a_while_and_every_nth_call():
 )
 @pytest.mark.each
 @pytest.mark.usefixtures("way")
-def test_statistics_of_every_dtype(array, agrees):
+def test_statistics_are_right_for_every_dtype(array, agrees):
     other = np.ones((3, 129), np.float32)
     table = jax.jit(lambda *arrays: stacked(arrays))(array, other)
     names = STATISTICS if array.size > 1 else ("value",)
@@ -297,7 +297,7 @@ def test_statistics_of_every_dtype(array, agrees):
     ]
 )
 def way(request, monkeypatch):
-    """Who computes statistics: each has to find the same."""
+    """Select the implementation that computes statistics; all must give the same."""
     if request.param == "by XLA":
         monkeypatch.setattr(statistics, "native_target", lambda: None)
         monkeypatch.setattr(statistics, "cuda_target", lambda: None)
@@ -313,7 +313,7 @@ def way(request, monkeypatch):
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("odd_one", [np.nan, np.inf])
-def test_what_has_no_finite_element_has_no_least_and_no_mean(odd_one):
+def test_statistics_of_arrays_without_finite_elements_are_nan(odd_one):
     array = np.full((2, 3), odd_one, np.float32)
     whole = jax.jit(lambda x: stacked([x]))(array)[0]
     for found in (whole, *jax.jit(lambda x: by_lane(x, (0,)))(array)):
@@ -325,7 +325,7 @@ def test_what_has_no_finite_element_has_no_least_and_no_mean(odd_one):
 @pytest.mark.parametrize("size", [100, 5_000, 140_000])
 @pytest.mark.parametrize("first", [0.0, 1e3, 1e6, np.nan])
 @pytest.mark.each
-def test_how_numbers_far_from_zero_are_spread(size, first, way):
+def test_the_standard_deviation_of_numbers_far_from_zero_is_precise(size, first, way):
     array = (300 + 0.1 * np.random.default_rng(0).standard_normal(size)).astype(np.float32)
     array[0] = first
     for each in (array, array[1:]):
@@ -334,13 +334,13 @@ def test_how_numbers_far_from_zero_are_spread(size, first, way):
         wanted = {"mean": exact.mean(), "std": exact.std(), "l2": np.linalg.norm(exact)}
         if len(exact) < len(each):
             wanted["l2"] = np.nan
-        # XLA's way compares with the middle of the least and the greatest, which may be far from the others.
+        # XLA's implementation subtracts the middle of minimum and maximum, which may be far from the other elements.
         digits = 1e-2 if way == "by XLA" else 1e-5
         assert {name: told[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
         lane = dict(
             zip(STATISTICS, np.asarray(jax.jit(lambda x: by_lane(x[None], (0,)))(each))[0].tolist(), strict=True)
         )
-        digits = digits if jax.default_backend() == "cpu" else 1e-2  # Lanes are XLA's.
+        digits = digits if jax.default_backend() == "cpu" else 1e-2  # XLA computes the statistics of lanes.
         assert {name: lane[name] for name in wanted} == pytest.approx(wanted, rel=digits, nan_ok=True)
 
 
@@ -402,7 +402,7 @@ def test_rows_are_in_order_whatever_is_read_together(monkeypatch, agrees):
     assert table[4][STATISTICS.index("posinf")] == 1200
 
 
-def test_what_shows_a_value_in_another_way_has_its_statistics_and_what_rounds_it_has_not(agrees):
+def test_transposed_values_share_statistics_and_rounded_ones_do_not(agrees):
     @jax.jit
     def f(x):
         made = x * 1.003
@@ -480,7 +480,7 @@ def test_the_shape_of_what_is_taken_is_known_before_it_is(shape):
     assert whole_shape(shape) == taken.shape and taken.size <= MAX_ELEMENTS
 
 
-def test_what_watching_everything_costs_is_told_before_the_program_runs():
+def test_the_note_about_the_cost_of_watching_comes_before_the_program_runs():
     told = []
 
     @jax.jit
@@ -495,7 +495,7 @@ def test_what_watching_everything_costs_is_told_before_the_program_runs():
     (note,) = told[0]
     assert note.startswith("With 3 watched values (49.2 kB a step) programs are expected to take about")
     assert len(note.split(". ")[0]) < 140, "a line of the panel"
-    # Of a program that takes next to nothing a multiple says little.
+    # For a very short program a multiple says little.
     assert re.search(r"about 0\.\d+ ms longer a call, [\d.]+ times as long", note)
     with jdw.capture(watch="inner") as run:
         f(jnp.zeros((64, 64)))
@@ -505,7 +505,7 @@ def test_what_watching_everything_costs_is_told_before_the_program_runs():
 def test_each_call_of_an_instrumented_function_is_a_run():
     @jax.jit
     def double(x, *, by=2.0):
-        """Twice as much."""
+        """Return twice the number."""
         y = x * by
         return y
 
@@ -522,7 +522,7 @@ def test_each_call_of_an_instrumented_function_is_a_run():
         jdw.instrument(double, watch="y", every=0)
 
 
-def test_of_an_instrumented_function_every_so_manieth_call_is_watched():
+def test_every_nth_call_of_an_instrumented_function_is_watched():
     @jax.jit
     def double(x):
         y = x * 2
@@ -559,7 +559,7 @@ def test_an_async_function_is_instrumented_until_it_is_awaited_and_a_generator_i
 
 
 @pytest.mark.parametrize("option", ["values", "histograms", "lanes"])
-def test_what_is_taken_of_watched_values_asks_for_some(option):
+def test_options_for_watched_values_are_refused_without_watch(option):
     with pytest.raises(ValueError, match=f"{option} .*say which as well, with watch"):
         jdw.capture(**{option: True})
 

@@ -1,4 +1,4 @@
-"""A gradient in each round of a Python loop: there are several backward passes, and each execution has its own gradient."""
+"""Test a gradient in each round of a Python loop: each execution has the gradient of its own backward pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def f(x):
 
 
 def f_of_layers(x):
-    """Its values hang on nothing but `x`, so that each has the gradient cos(h)."""
+    """The values depend only on `x`, so that each has the gradient cos(h)."""
     total = 0.0
     for k in range(2):
         h = lax.stop_gradient(x) * (k + 1.0) + x - lax.stop_gradient(x)
@@ -43,7 +43,7 @@ def model_of(x):
 
 
 def f_of_calls(x):
-    """What `h` is has a name in the caller of its function, too."""
+    """The value of `h` has a name in the caller of its function, too."""
     return jnp.sin(model_of(x)).sum()
 
 
@@ -190,7 +190,7 @@ def test_a_jitted_function_of_several_programs_has_its_own_gradients_in_each(wat
         first, second, third = (jax.jit(jax.value_and_grad(one)) for one in (once, beside, once))
         return first(x, 2.0), second(x, 3.0), third(x + 2.0, 4.0)
 
-    for _ in range(2):  # The second time JAX has all of it in its caches.
+    for _ in range(2):  # The second time everything is in JAX's caches.
         run = watched(both, X)
         values = {label.partition("#")[2]: value for label, value in run.values.items() if label.startswith("h@")}
         gradients = {label.partition("#")[2]: one for label, one in run.values.items() if label.startswith("grad/h@")}

@@ -1,4 +1,4 @@
-"""Positions in the program tell which values it computes before a loop."""
+"""Test which values a program computes before a loop, as its equations' positions show."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rolled(x):
 
 
 def before_the_loop(run, inside):
-    """The names, outside of loops, that come before the loop that `inside` is in."""
+    """Return the names outside of loops that come before the loop of `inside`."""
     positions = {site.label: site.watch.position for site in run.sites if site.watch and site.watch.role == "value"}
     loop = positions[inside]
 
@@ -67,13 +67,13 @@ def before_the_loop(run, inside):
     ],
     ids=["plain", "grad", "vmap", "checkpoint", "grad of checkpoint"],
 )
-def test_what_comes_before_a_scan(f, shape):
+def test_values_before_a_scan_are_known_to_come_first(f, shape):
     with jdw.capture(watch=True) as run:
         jax.jit(f)(jnp.ones(shape))
     assert before_the_loop(run, "inside") == {"x", "size", "unit", "before"}
 
 
-def test_what_comes_before_a_while_of_a_jitted_function():
+def test_values_before_a_while_of_a_jitted_function_are_known_to_come_first():
     with jdw.capture(watch=True) as run:
         jax.jit(rolled)(jnp.arange(1.0, 4.0))
     assert before_the_loop(run, "larger") == {"x", "size", "unit", "start", "first", "begun"}

@@ -1,4 +1,4 @@
-"""Programs that the user asks for while values are watched are JAX's own, and interpreters of others' know all of them."""
+"""Test that programs which the user requests while watching are those of JAX, which other interpreters can read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_jet_of_a_gradient_gives_what_it_gives_unwatched(wrap):
     with jdw.capture(watch=True):
         given = jax.jit(taylor)(0.5), taylor(0.5)
     for one in given:
-        # What is watched is fused otherwise, and GPUs then round otherwise.
+        # A watched program is fused differently, and GPUs then round differently.
         rtol = 1e-6 if PLATFORM == "cpu" else 1e-5
         np.testing.assert_allclose(jax.tree.leaves(one), jax.tree.leaves(wanted), rtol=rtol)
 

@@ -1,7 +1,7 @@
-"""Of random functions each value and gradient that is shown under a name is what that name stands for.
+"""Test for random functions that each value and gradient under a name is that of the name.
 
-The functions are random source (`random_source.py`). What is true of them is found without a compiler: their loops and
-branches run as Python, where a call notes each value that is assigned and adds a zero to it, to which JAX gives the gradient.
+The functions are random source (`random_source.py`). The expected values come from an unjitted run: a call after each
+assignment notes the value and adds a zero to it, whose gradient JAX computes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ DEVICES = {
 
 
 class Truth:
-    """What an un-jitted run assigns: the place, the name and the step -> the value of each execution, by lane."""
+    """Values that an unjitted run assigns: for each place, name and step those of each execution, by lane."""
 
     def __init__(self, source, lanes):
         self._zeros, self._steps, self._lanes, self._branches = {}, [], [], 0
@@ -99,7 +99,7 @@ class Truth:
         key = line, name, steps, next(self._counts[line, name, steps, lanes]), lanes
         if self._zeros or not isinstance(
             value, jax.core.Tracer
-        ):  # What a derivative inside takes has no value of its own.
+        ):  # The argument of an inner derivative has no value of its own.
             self._noted[key] = value
         return value + self._zeros.get(key, 0.0)
 
@@ -133,7 +133,7 @@ class Truth:
 
 
 def _joined(values):
-    """The place, the name and the step -> for each execution what it may be: where lanes are alike also one of them."""
+    """Return for each place, name and step what each execution may be: for equal lanes also one of them."""
     found = defaultdict(list)
     for (line, name, steps, count, lanes), value in values.items():
         found[line, name, steps, count, len(lanes)].append((lanes, np.asarray(value, np.float64)))
@@ -149,7 +149,7 @@ def _joined(values):
 
 
 def is_of(event, array):
-    """Whether an event's statistics are those of an array."""
+    """Return whether the statistics of an event are those of an array."""
     told = {name: float(value) for name, value in event.kwargs.items()}
     scale = np.abs(array).max(initial=1e-3)
 
@@ -167,9 +167,9 @@ def is_of(event, array):
 
 
 def differences(source, noted, transform, file):
-    """What is shown and is not so."""
+    """Return the shown values that are wrong."""
     truth = Truth(noted, 1 if transform in ONE else LANES)
-    # Of the sine of what has grown that much no digit is the same twice.
+    # The sine of such large numbers has no reproducible digit.
     assume(max(np.abs(one).max() for arrays in truth.values.values() for alike in arrays for one in alike) < LARGE)
     file.write_text(source)
     module = {"scan": lax.scan, "cond": lax.cond, "vmap": jax.vmap, "fori": lax.fori_loop}
@@ -180,7 +180,7 @@ def differences(source, noted, transform, file):
     wrong = []
     sites = {name: site for name, site in run.values.sites().items() if site.file == str(file)}
     ids = {site.id for site in sites.values()}
-    # Beside a value there is also the gradient that a derivative inside gives for it.
+    # A value may also have the gradient of an inner derivative.
     given = {
         number for number, line in enumerate(source.splitlines(), 1) if "grad(product" in line or "= pull_back(" in line
     }
@@ -209,7 +209,7 @@ def differences(source, noted, transform, file):
     max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
 @given(source=sources(), transform=st.sampled_from([*ONE, *ALL, *DEVICES]))
-def test_what_a_name_shows_is_so(source, transform, tmp_path):
+def test_names_in_random_programs_have_the_right_values_and_gradients(source, transform, tmp_path):
     wrong = differences(*source, transform, tmp_path / "program.py")
     note(source[0])
     assert not wrong, "\n".join(wrong)

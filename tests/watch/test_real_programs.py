@@ -1,4 +1,4 @@
-"""Real programs, unmodified libraries among them: nearly every array that is assigned can be watched by its name."""
+"""Test real programs, some with unmodified libraries: nearly every assigned array can be watched by its name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.watch.unjitted import assigned_un_jitted
 
 @pytest.fixture(autouse=True, scope="module")
 def quickly_compiled():
-    """What is compiled here runs once: names do not depend on how well."""
+    """Compile without optimisation: programs run once, and names do not depend on it."""
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
@@ -36,7 +36,7 @@ TOKENS = jax.random.normal(jax.random.key(1), (6, 16))
 
 
 class Block(linen.Module):
-    """A transformer block with its layers scanned over."""
+    """A transformer block whose layers are scanned."""
 
     @linen.compact
     def __call__(self, x, _):
@@ -268,7 +268,7 @@ def test_assigned_arrays_can_be_watched_by_name_and_the_rest_say_why_not(name):
 
 
 def _equal_an_un_jitted_run(run: Any, program: Any, name: str) -> None:
-    """What was seen of each assigned name is what an un-jitted run assigns there, each time, up to the order of lanes."""
+    """Assert that values of each assigned name equal those of an unjitted run, up to the order of lanes."""
     expected = assigned_un_jitted(program, __file__, _lines(name))
     sites: dict[Any, list[Any]] = defaultdict(list)
     for value in run.values.values():
@@ -279,13 +279,13 @@ def _equal_an_un_jitted_run(run: Any, program: Any, name: str) -> None:
     for (line, full), values in sites.items():
         found = re.fullmatch(r"(\w+)(.*)", full)
         trees = expected.get((line, found[1])) if found else None
-        if not found or not trees:  # No plain name.
+        if not found or not trees:  # This is no plain name.
             continue
         for number, value in enumerate(values):
-            own = trees[number :: len(values)]  # A line that one trace comes to twice is two values.
+            own = trees[number :: len(values)]  # A line that one trace executes twice has two values.
             assert len(own) == len(value.steps), full
             for step, leaves in enumerate(own):
-                # Of a tree whose paths the source does not tell, `g[1]` is the second leaf.
+                # If the source does not show the paths of a tree, `g[1]` is its second leaf.
                 array = leaves[found[2]] if found[2] in leaves else list(leaves.values())[int(found[2].strip("[]"))]
                 assert sorted(array.shape) == sorted(value.site.watch.shape)
                 norm = value["value" if array.size == 1 else "l2"][step]
@@ -297,7 +297,7 @@ def _equal_an_un_jitted_run(run: Any, program: Any, name: str) -> None:
 
 
 def _lines(name: str) -> range:
-    """The lines of a program, and of the class of its model."""
+    """Return the lines of a program, and of the class of its model."""
     things = [PROGRAMS[name], *{"flax": [Block], "equinox": [Attention]}.get(name, [])]
     found = [inspect.getsourcelines(thing) for thing in things]
     return range(min(line for _, line in found), max(line + len(lines) for lines, line in found))

@@ -1,4 +1,4 @@
-"""Functions with a `Ref`, and with values of types that are no arrays, are watched and differentiated as without us."""
+"""Test that functions with a `Ref`, or with values that are no arrays, run and differentiate as without watching."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DERIVATIVES = {
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 @pytest.mark.parametrize("f", [of_ref, in_loop, handed_on])
 @pytest.mark.each
-def test_functions_that_make_a_ref_give_what_they_give_unwatched(f, derivative, watched):
+def test_functions_that_make_a_ref_have_the_same_results_when_watched(f, derivative, watched):
     make = DERIVATIVES[derivative]
     wanted = make(f)(X)
     run = watched(make(f), X)

@@ -1,4 +1,4 @@
-"""What the rules of `custom_jvp` and `custom_vjp` compute has its names, wherever JAX runs them."""
+"""Test that values in the rules of `custom_jvp` and `custom_vjp` have their names, wherever JAX runs the rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ seen = defaultdict(list)
 
 
 def note(**values: object) -> None:
-    """Keep what an un-jitted run assigns."""
+    """Keep the value that an unjitted run assigns."""
     for name, value in values.items():
         if not isinstance(value, jax.core.Tracer):
             seen[name].append(np.asarray(value))
@@ -119,7 +119,7 @@ RULES = {
 @pytest.mark.parametrize("activation", RULES)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)"])
 @pytest.mark.each
-def test_what_a_rule_computes_has_its_names(activation, around, outside, watched, agrees):
+def test_values_in_a_custom_rule_have_their_names(activation, around, outside, watched, agrees):
     def loss(w):
         return PROGRAMS[around](w, X, activation)
 
@@ -132,14 +132,14 @@ def test_what_a_rule_computes_has_its_names(activation, around, outside, watched
     for name in RULES[activation]:
         value, executions = run[name], seen[name]
         assert executions
-        if value.site.function == "clipped_backward":  # Un-jitted, the last iteration is the first.
+        if value.site.function == "clipped_backward":  # In the unjitted run the last iteration comes first.
             executions = executions[::-1]
         assert len(value.steps) == len(executions)
         for step, array in enumerate(executions):
             agrees(value, array, step)
 
 
-def test_what_a_rule_computes_has_gradients_where_that_is_differentiated(watched, agrees):
+def test_values_in_a_differentiated_custom_rule_have_gradients(watched, agrees):
     def curvature(w):
         return (jax.grad(lambda w: network(w, X, clipped))(w) ** 2).sum()
 
@@ -176,8 +176,8 @@ def test_a_rule_that_is_run_several_times_has_a_number_for_each(watched, agrees)
             agrees(run[label], array)
 
 
-def test_what_a_pulled_back_function_gives_in_a_backward_rule_has_its_own_name(watched, agrees):
-    """The adjoint method: the rule differentiates once more, and to JAX all that it computes is backward."""
+def test_results_of_a_pullback_in_a_backward_rule_have_their_names(watched, agrees):
+    """In the adjoint method the rule differentiates again, and JAX marks all its operations as backward."""
 
     def field(theta, z):
         return jnp.tanh(z @ theta)
@@ -228,7 +228,7 @@ ADJOINT_LOOPS = {
 
 
 def solver(loop):
-    """`z + field(z) / 4`, four times, differentiated by the adjoint method, whose rule goes back through time in `loop`."""
+    """Return four steps of `z + field(z) / 4` with the adjoint method, whose rule runs backwards in time in `loop`."""
 
     @jax.custom_vjp
     def solve(theta, z):
@@ -251,7 +251,7 @@ def solver(loop):
 @pytest.mark.parametrize("name", ADJOINT_LOOPS)
 @pytest.mark.parametrize("outside", ["jit(grad)", "grad(jit)", "scan"])
 @pytest.mark.each
-def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names(name, outside, watched, agrees):
+def test_values_in_differentiated_loops_of_a_backward_rule_have_their_names(name, outside, watched, agrees):
     solve = solver(ADJOINT_LOOPS[name])
 
     def loss(theta, z):
@@ -283,7 +283,7 @@ def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names
                 one for one in run.values.values() if one.site.watch.name == each and line < one.site.line < line + 8
             ]
             own.sort(key=lambda one: one.site.line)
-            # Without a loop what it is given has its name from there.
+            # Without a loop the argument has the name of its caller.
             assert len(own) == 1 + (name == "once" and each in ("a", "gth"))
             for round_of in range(2 if outside == "scan" else 1):
                 agrees(own[-1], array, step + steps * round_of)
@@ -293,7 +293,7 @@ def test_what_a_backward_rule_computes_in_loops_and_differentiates_has_its_names
     assert not [label for label in run.values if label.startswith(("hid[", "grad/hid["))]
 
 
-def test_what_jax_computes_beside_a_value_of_a_rule_is_no_part_of_it(watched, agrees):
+def test_operations_that_jax_adds_to_a_rule_are_no_parts_of_its_values(watched, agrees):
     @jax.custom_jvp
     def clip(x):
         return jnp.maximum(x, 0.1)

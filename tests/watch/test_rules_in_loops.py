@@ -1,4 +1,4 @@
-"""What functions with derivative rules give in a loop that is differentiated: JAX runs the rule in their place."""
+"""Test results of functions with derivative rules in a differentiated loop, where JAX runs the rule instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def differentiated(step, start=0.5):
 
 
 def scanned(step, start):
-    """What `step` carries before each iteration."""
+    """Return the carry of `step` before each iteration."""
     carries = [jnp.float32(start)]
     for x in XS:
         carries.append(step(carries[-1], x)[0])
@@ -79,7 +79,7 @@ def second(carry, x):
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("step", [both, second])
-def test_each_of_several_results_has_its_name(watched, step):
+def test_several_results_of_a_custom_rule_in_a_loop_have_their_names(watched, step):
     run = watched(*differentiated(step), watch="a,b")
     carries = np.array(scanned(step, 0.5)[:-1])
     np.testing.assert_allclose(run["b"]["value"], np.cos(carries), rtol=1e-5)
@@ -112,8 +112,8 @@ def test_a_result_without_a_gradient_and_leaves_of_a_tree(watched):
     np.testing.assert_allclose(run["found['u']"].gradient["value"][-1], carries[-1] * 3, rtol=1e-5)
 
 
-def test_what_is_promoted_on_the_way_has_no_name(watched):
-    """A conversion of types comes from the same lines as the operation that needs it."""
+def test_type_conversions_in_a_differentiated_loop_have_no_name(watched):
+    """A conversion of types has the same lines as the operation that needs it."""
 
     def step(carry, x):
         a, b = polar(carry)

@@ -1,4 +1,4 @@
-"""Backward rules that differentiate once more: no residual is told as a value, and gradients have their executions' numbers."""
+"""Test backward rules that differentiate again: residuals are no values, and gradients have execution numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = jnp.float32(0.8)
 
 
 def labelled(run, name):
-    """The values of a name and their gradients, each by its number."""
+    """Return the values of a name and their gradients, by number."""
     values = {label.partition("#")[2]: one for label, one in run.values.items() if label.startswith(f"{name}@")}
     gradients = {label.partition("#")[2]: one for label, one in run.values.items() if label.startswith(f"grad/{name}@")}
     return values, gradients
@@ -43,7 +43,10 @@ def layers(activation):
 
 
 def remat_of(activation, *, in_parts):
-    """A network whose backward rule computes it again: by one `jax.vjp`, or by one of each layer, the last one first."""
+    """Return a network whose backward rule recomputes it.
+
+    The rule has one `jax.vjp`, or one for each layer, the last layer first.
+    """
     layer, net = layers(activation)
 
     def backward(kept, g):
@@ -66,7 +69,7 @@ def remat_of(activation, *, in_parts):
 
 
 def layers_and_slopes(activation):
-    """What each layer gives, and what the square of the last one has as derivative for it."""
+    """Return the results of each layer, and the derivatives of the square of the last one for them."""
 
     def with_zeros(zeros):
         x, hs = X, []
@@ -140,8 +143,8 @@ def test_a_rule_that_calls_a_jitted_function_twice(asked, is_direct, watched):
 
 
 @pytest.mark.behaviour("W2")
-def test_what_is_pulled_back_in_a_loop_keeps_no_value_and_has_gradients_of_its_own(watched, agrees):
-    """Deep equilibrium: the rule solves for the cotangent by a fixed point iteration."""
+def test_a_pullback_in_the_loop_of_a_backward_rule_has_its_own_gradients_and_no_residuals(watched, agrees):
+    """In a deep equilibrium model the rule solves for the cotangent by a fixed point iteration."""
     p, x = jnp.array([[0.3, 0.1], [-0.2, 0.4]]), jnp.array([0.5, -0.3])
 
     def cell(p, x, z):

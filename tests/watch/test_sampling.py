@@ -1,4 +1,4 @@
-"""`--every N`: which iterations of a loop are watched, that the loop stays what it is, and that it is made of turns."""
+"""Test `--every N`: the watched iterations of a loop, its unchanged results, and its division into an outer loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def advance(c, t):
 
 
 def scan(x, *, reverse=False, unroll=1):
-    """Constants, carry, slices and results in trees."""
+    """Run a scan with constants, carry, inputs and results in trees."""
     times = {"t": jnp.arange(10.0), "u": jnp.arange(20.0).reshape(10, 2)}
 
     def step(carry, at):
@@ -79,7 +79,7 @@ def vmapped_while(x):
 
 
 def lanes_that_end(x):
-    """As many iterations as the last lane needs: the condition is one a lane."""
+    """Run as many iterations as the last lane needs: the condition is by lane."""
 
     def one(lane):
         return lax.while_loop(lambda c: c[0] < 7 + lane, lambda c: (c[0] + 1, advance(c[1], lane)), (0.0, lane))
@@ -88,7 +88,7 @@ def lanes_that_end(x):
 
 
 def printing_lanes(x):
-    """A switch would want the number of the iteration in each lane: every one of them is watched."""
+    """Every iteration is watched, because a switch would need the number of the iteration in each lane."""
     return jax.vmap(lambda lane: lax.while_loop(lambda c: c < lane, printed, lane * 0))(jnp.arange(4.0) + x[0])
 
 
@@ -144,7 +144,7 @@ def test_a_sampled_loop_gives_the_same_and_every_nth_of_its_values(name, same_bi
         result = program(X)
         text = tapped(program.lower(X)).as_text()
     assert same_bits(result, plain)
-    # Under `vmap` a branch looks for the lane of the first NaN.
+    # Under `vmap` a branch searches for the lane of the first NaN.
     if jax.default_backend() == "cpu":  # A GPU's kernels look at the condition by themselves.
         assert ("stablehlo.case" in text) == (name in SWITCHES or name in ("vmapped while", "lanes that end"))
     kept = [event for event in full.events if event.site.watch and event.step[0] % EVERY == 0]
@@ -216,13 +216,13 @@ def test_one_of_the_watched_values_is_muted_or_sampled_while_the_others_go_on(wa
     assert steps()[2] == [every_step, every_step]
 
 
-def test_of_a_function_each_nth_call_of_a_capture_is_watched_and_numbered_as_it_was_called():
+def test_every_nth_call_of_a_function_is_watched_with_its_own_number():
     @jax.jit
     def program(x):
         h = jnp.sin(x)
         return h * 2
 
-    for _ in range(2):  # The second capture finds it compiled, after calls that are no multiple of `every`.
+    for _ in range(2):  # In the second capture it is compiled; the calls before are no multiple of `every`.
         with jdw.capture(watch="h", every=3) as run:
             for _ in range(5):
                 program(X)
@@ -252,7 +252,7 @@ def counting(x):
     ],
     ids=["a scan", "with a rest", "reversed", "while", "nested"],
 )
-def test_rows_stand_at_the_steps_of_their_loop(program, every, steps):
+def test_rows_of_a_sampled_value_have_the_steps_of_their_loop(program, every, steps):
     compiled = jax.jit(program)
     with jdw.capture(watch="y", every=every) as run:
         compiled(X)
@@ -292,7 +292,7 @@ def calls_in_python(w):
 @pytest.mark.parametrize("echo", [False, True])
 @pytest.mark.parametrize("program", [calls_in_python, telling_scan])
 def test_prints_beside_sampled_values_are_one_site_and_recorded_as_without_the_watch(program, echo):
-    """The watched and the plain version of the program fire in turns."""
+    """The watched and the plain version of the program fire alternately."""
     told = {}
     for watch in (None, "g"):
         with jdw.capture(every=EVERY, watch=watch, echo=echo) as run:

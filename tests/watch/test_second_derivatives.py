@@ -1,4 +1,4 @@
-"""The loss of a physics-informed network has second derivatives in it, and is itself differentiated."""
+"""Test the loss of a physics-informed network, which contains second derivatives and is differentiated itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first_by_z(w, t, x):
 
 
 @pytest.mark.parametrize("program", [jax.value_and_grad(jax.jit(loss)), jax.jit(loss_and_gradient)])
-def test_cotangents_of_cotangents_are_of_no_value(program, watched, whole, agrees):
+def test_second_derivatives_of_a_loss_keep_their_values_and_gradients(program, watched, whole, agrees):
     run = watched(program, W, T, X, values=True)
     each = jax.vmap(residual, (None, 0, 0))(W, T, X)
     agrees(run["ut"], jax.vmap(jax.grad(u, 1), (None, 0, 0))(W, T, X))
@@ -46,13 +46,13 @@ def test_cotangents_of_cotangents_are_of_no_value(program, watched, whole, agree
     agrees(run["r"], each)
     agrees(run["grad/r"], each / 2)
     agrees(run["grad/ut"], each / 2)
-    # Of the first derivative, if any: those of the second and of the loss are others'.
+    # Gradients of the first derivative, if any.
     for gradient in whole(run, "grad/z"):
         np.testing.assert_allclose(gradient, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)
 
 
-def test_each_derivative_has_its_own_gradients(watched, whole):
-    """That of `z` in the first of the two derivatives for `x` is used by nobody."""
+def test_values_in_second_derivatives_have_the_gradients_of_each_derivative(watched, whole):
+    """The gradient of `z` in the first of the two derivatives for `x` has no use."""
     run = watched(jax.value_and_grad(jax.jit(loss)), W, T, X, values=True)
     (of_z,), of_h = whole(run, "grad/z"), whole(run, "grad/h")
     np.testing.assert_allclose(of_z, jax.vmap(first_by_z, (None, 0, 0))(W, T, X), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Trees that contain themselves, which JAX cannot flatten, are watched as others are, and nothing breaks."""
+"""Test that trees which contain themselves, and which JAX cannot flatten, are watched without errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def deep(n: int) -> int:
 
 @pytest.fixture(autouse=True)
 def recursion_is_left():
-    """What comes after may call as deep as before: JAX uses that up where it flattens what has no end."""
+    """Assert that later code may recurse as deeply as before: JAX uses the limit up for an infinite tree."""
     before = deep(300)
     yield
     assert deep(300) == before
@@ -67,7 +67,7 @@ def chain(x):
 
 def generated(x):
     class Fresh:
-        """Has a new part whenever somebody asks."""
+        """An object with a new part at each access."""
 
     jax.tree_util.register_pytree_node(Fresh, lambda _: ((x, Fresh()), None), lambda *_: Fresh())
     fresh = Fresh()
@@ -79,7 +79,7 @@ def generated(x):
 @pytest.mark.parametrize("program", [of_itself, with_parents, chain, generated])
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: jax.jit(jax.vmap(f))], ids=["jit", "vmap"])
 @pytest.mark.each
-def test_what_hangs_on_a_tree_without_an_end_is_told(program, wrap, watched, agrees):
+def test_values_computed_from_an_infinite_tree_are_watched(program, wrap, watched, agrees):
     run = watched(wrap(program), X)
     tree = jax.tree.leaves(run.result)[0]
     h = {of_itself: X * 2 + 1, with_parents: X * 5, chain: X + 1, generated: X + 1}[program]
@@ -106,7 +106,7 @@ def test_a_module_that_knows_its_parent_is_watched(watched, agrees):
     agrees(run["h"], X * 2)
 
 
-def test_what_is_in_a_tree_twice_has_both_paths_and_in_one_without_an_end_the_shortest():
+def test_a_repeated_leaf_has_both_paths_and_in_an_infinite_tree_the_shortest():
     one = Node(1.0)
     tree = {"b": [[one]], "a": one}
     assert [path for path, _ in leaves_with_paths(tree)] == [path for path, _ in jax.tree.leaves_with_path(tree)]

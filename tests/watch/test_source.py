@@ -1,4 +1,4 @@
-"""What the source says of names: each way Python has to assign, and the ranges that the interpreter gives them."""
+"""Test the reading of source: all kinds of assignments, and the ranges that the interpreter reports for them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_range_of_an_assignment_is_what_the_interpreter_says_of_its_operatio
     assert (statement.span.line, statement.span.column) == (len(before), len(before[-1].encode()))
     assert [target.text for one in source.statements for target in one.targets] == targets
     assert statement.is_return == (not targets)
-    # The ranges that CPython has in its code objects, of all instructions.
+    # The ranges of all instructions in CPython's code objects.
     code = compile(text, "<test>", "exec").co_consts[0]
     assert tuple(statement.span) in {(a, c, b, d) for a, b, c, d in code.co_positions()}
 
@@ -74,7 +74,7 @@ def test_small_numbers_are_written_as_in_the_source():
     assert source.text(source.statements[0].span) == "f(a) / (b + 1e-6) * 2.5e-12"
 
 
-def test_what_is_in_a_loop_is_known_to_repeat():
+def test_statements_in_a_python_loop_are_marked_as_repeating():
     source = parse("for w in ws:\n    x = x @ w\ny = [(z := a + b) for a in c]\nt = x + 1\n")
     assert {one.targets[0].text: one.repeats for one in source.statements} == {
         "w": True, "x": True, "y": False, "z": True, "t": False,
@@ -92,7 +92,7 @@ def test_what_is_in_a_loop_is_known_to_repeat():
         ("a, b = (f(x) for x in xs)\n", {"a, b": "a, b"}),
     ],
 )
-def test_what_takes_something_apart_is_a_part_of_what_computes_it(text, apart):
+def test_the_targets_of_an_unpacking_are_parts_of_its_value(text, apart):
     source = parse(text)
     lines = text.splitlines()
 
@@ -105,13 +105,13 @@ def test_what_takes_something_apart_is_a_part_of_what_computes_it(text, apart):
     assert told.items() >= apart.items() and (apart or not told)
 
 
-def test_columns_are_told_in_characters():
+def test_columns_are_converted_from_bytes_to_characters():
     source = parse("größe = ä + b\n")
     assert source.character(1, source.statements[0].span.column) == 8
     assert source.character(7, 3) == 3 and source.character(1, -1) == -1
 
 
-def test_what_is_no_python_has_no_names():
+def test_text_that_is_not_python_has_no_statements():
     source = parse("%time f(x)\n")
     assert source.statements == [] and source.statements_at(Span(1, 0, 1, 4)) == []
     assert source.text(Span(1, 0, 1, 4)) == "%time f(x)"
@@ -142,8 +142,8 @@ print(sorted(run.values))
 """
 
 
-def test_what_python_writes_itself_names_nothing_in_the_program_of_a_command():
-    """The file of a dataclass's `__init__`, of which JAX has many, is `<string>` as well; Python 3.13 gives its source."""
+def test_generated_code_in_a_command_line_program_names_nothing():
+    """The file of a dataclass's generated `__init__` is `<string>`, too; Python 3.13 has its source."""
     command = [sys.executable, "-c", _OF_A_COMMAND]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"}

@@ -1,4 +1,4 @@
-"""A loop in a differentiated loop, of which JAX has moved a part out: its inputs are others then, and in another order."""
+"""Test an inner loop of a differentiated loop of which JAX has moved a part out, so that its inputs change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_fields_of_what_an_inner_loop_goes_through(watched, whole):
 
 
 def test_a_tridiagonal_system_solved_in_each_step(watched):
-    """Thomas' algorithm, of which the coefficients are the same in all steps."""
+    """The program is Thomas' algorithm with the same coefficients in all steps."""
 
     def forward(carry, item):
         a, b, c, d = item
@@ -81,7 +81,7 @@ def test_a_tridiagonal_system_solved_in_each_step(watched):
             )
 
 
-def test_what_is_moved_out_of_a_checkpointed_loop_is_not_what_calls_it(watched, whole):
+def test_a_value_moved_out_of_a_checkpointed_loop_is_not_named_as_the_result_of_its_call(watched, whole):
     def pull(x, m):
         d = x[:, None] - x[None]
         return (m[None] * jnp.tanh(d)).sum(1)

@@ -1,4 +1,4 @@
-"""Branches of Python's, of which JAX traces one: names that several of them assign, or assign anew."""
+"""Test Python branches, of which JAX traces one: names that several of them assign, or reassign."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ pulling = pytest.param(
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("step", [with_else, with_match, assigned_anew, pulling], ids=_name)
-def test_what_another_branch_assigns_is_not_what_this_one_does(step, watched, agrees):
+def test_names_in_the_traced_branch_are_right_if_another_branch_assigns_them_too(step, watched, agrees):
     run = watched(jax.jit(lambda params, scale: step(params, scale, "both")), PARAMS, SCALE)
     gradients, slope = jax.grad(loss_of, argnums=(0, 1))(PARAMS, SCALE)
     agrees(run["slope"], slope)
@@ -85,7 +85,7 @@ def test_what_another_branch_assigns_is_not_what_this_one_does(step, watched, ag
 
 
 @pytest.mark.parametrize("step", [assigned_anew, pulling], ids=_name)
-def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched, whole):
+def test_a_name_that_the_traced_branch_reassigns_has_both_values(step, watched, whole):
     run = watched(jax.jit(lambda params, scale: step(params, scale, "clip")), PARAMS, SCALE, values=True)
     gradients, slope = jax.grad(loss_of, argnums=(0, 1))(PARAMS, SCALE)
     (told,) = whole(run, "slope")
@@ -96,7 +96,7 @@ def test_what_a_branch_that_is_run_assigns_anew_is_told_apart(step, watched, who
             np.testing.assert_allclose(one, wanted, rtol=1e-5)
 
 
-def test_what_a_branch_exchanges_has_no_others_name(watched, whole):
+def test_values_that_a_branch_exchanges_keep_their_names(watched, whole):
     def exchanged(one, other):
         return other, one
 

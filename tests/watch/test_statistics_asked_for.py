@@ -1,4 +1,4 @@
-"""A statistic in the place of a name (`h.mean`) is answered with what to write, and that can be written."""
+"""Test the error for a statistic in place of a name (`h.mean`): it says what to write, and that works."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_statistic_by_lane_is_told_by_its_value(watched):
         _ = run["h.lanes"]
 
 
-def test_what_is_no_statistic_is_answered_as_ever(watched):
+def test_an_attribute_that_is_no_statistic_is_answered_as_an_unknown_name(watched):
     run = watched(jax.jit(model), X, watch="h")
     with pytest.raises(KeyError, match=r"'h\.size' is not watched in this run; there are h"):
         _ = run["h.size"]

@@ -1,4 +1,4 @@
-"""What a called function keeps beside what it returns has not the name that its result is given."""
+"""Test that values which a called function keeps do not get the name of its result."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def kept_in_what_is_given(x):
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize(("program", "scale"), [(kept, 1 / 3), (kept_nonlocally, 3), (kept_in_what_is_given, 3)])
-def test_it_is_not_what_is_assigned(program, scale, watched):
-    """JAX leaves out what is returned in the first rounds: nothing uses it."""
+def test_a_value_kept_by_the_callee_does_not_get_the_name_of_the_result(program, scale, watched):
+    """JAX leaves out the results of the first rounds, because nothing uses them."""
     run = watched(jax.jit(program), X, values=True, watch="h")
     assert list(run.values) == ["h"]
     np.testing.assert_allclose(run["h"]["value"], [SUMS[2] * scale], rtol=1e-5)
 
 
 @pytest.mark.parametrize("is_tree", [False, True])
-def test_what_is_logged_is_not_what_is_returned(is_tree, watched):
+def test_a_logged_value_does_not_get_the_name_of_the_returned_one(is_tree, watched):
     def program(x):
         log = []
 
@@ -111,7 +111,7 @@ def test_what_is_logged_is_not_what_is_returned(is_tree, watched):
     assert {label.split("@")[0] for label in run.values} == {"y['h']" if is_tree else "y"}
 
 
-def test_what_gives_only_what_it_is_given_is_not_what_it_logs(watched):
+def test_the_result_of_a_function_that_returns_its_argument_is_not_its_logged_value(watched):
     def program(x):
         log = []
 
@@ -126,7 +126,7 @@ def test_what_gives_only_what_it_is_given_is_not_what_it_logs(watched):
     assert not list(run.values)
 
 
-def test_what_is_added_to_what_is_returned_is_told(watched):
+def test_values_appended_to_a_returned_list_have_their_names(watched):
     def program(x):
         def layers(x):
             hs = []
@@ -144,7 +144,7 @@ def test_what_is_added_to_what_is_returned_is_told(watched):
 
 
 @pytest.mark.parametrize("how", ["add", "by_method", "by_another_name"])
-def test_it_is_where_it_is_returned_as_well(how, watched):
+def test_a_value_that_is_kept_and_returned_has_the_name_of_the_result(how, watched):
     def program(x):
         m = Mean()
         for k in range(3):
@@ -156,7 +156,7 @@ def test_it_is_where_it_is_returned_as_well(how, watched):
     np.testing.assert_allclose(found, SUMS, rtol=1e-5, atol=1e-6)
 
 
-def test_it_is_where_the_object_is_returned(watched):
+def test_a_field_of_a_returned_object_has_its_name(watched):
     def program(x):
         m = Mean()
         h = m.added(jnp.sin(x))

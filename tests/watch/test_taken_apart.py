@@ -1,4 +1,4 @@
-"""Variables that Python takes out of an array or a list: `mu, log_var = w @ x`, `for w, b in layers`."""
+"""Test variables that Python unpacks from an array or a list: `mu, log_var = w @ x`, `for w, b in layers`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_scan(x):
 
 
 def expected(program):
-    """What the two variables are in each execution, as NumPy computes it."""
+    """Return the two variables in each execution, as NumPy computes them."""
     x, w = np.asarray(X), np.asarray(W)
     match program.__name__:
         case "of_product":
@@ -76,7 +76,7 @@ def expected(program):
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("program", [of_product, of_call, of_slice, of_stack, of_gradient, nested, in_scan])
 @pytest.mark.each
-def test_what_an_array_is_unpacked_into(watched, program, differentiated):
+def test_names_that_an_array_is_unpacked_into_have_values_and_gradients(watched, program, differentiated):
     run = watched(jax.jit(jax.grad(program) if differentiated else program), X, watch=True)
     values = np.array(expected(program))
     np.testing.assert_allclose(run["mu"]["value"], values[:, 0], rtol=2e-5)
@@ -137,7 +137,7 @@ def through_enumerate(x):
 @pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("program", [through_array, through_zip, in_one_line, that_is_assigned_anew, through_enumerate])
 @pytest.mark.each
-def test_what_a_loop_of_python_goes_through(watched, program, differentiated):
+def test_items_of_a_python_loop_have_values_and_gradients(watched, program, differentiated):
     run = watched(jax.jit(jax.grad(program) if differentiated else program), X, watch="item,other")
     line = program.__code__.co_firstlineno + 2
     values = [run[f"item@test_taken_apart.py:{line}#{n}"]["value"] for n in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""What `jax.jvp`, `jacfwd` and `hessian` push beside the values has no name of a value; what comes out has its own."""
+"""Test that tangents of `jax.jvp`, `jacfwd` and `hessian` have no names of values, and results have their names."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def twice_jacobian(function, x, v):
 ASKED = [pushed, pushed_twice, with_aux, by_equinox, jacobian, twice_jacobian]
 
 
-# All functions by one derivative and by two, and all ways to ask for one of a loop.
+# All functions under one derivative and under two, and all ways to differentiate a loop.
 COMBINED = [*itertools.product([pushed, twice_jacobian], FUNCTIONS), *((asked, scanned) for asked in ASKED[1:-1])]
 
 
@@ -143,7 +143,7 @@ def test_values_have_their_names_and_tangents_none_of_theirs(function, asked, wa
 
 
 def root_of(site):
-    """The variable that a value is of, or a leaf of; the name of what is no variable."""
+    """Return the variable of a value or leaf; the name if it is no variable."""
     name = re.fullmatch(r"(\w+)(\[.*\])?", site.watch.name)
     return name[1] if name else site.watch.name
 
@@ -167,7 +167,7 @@ def test_rounds_of_a_loop_hand_tangents_on_as_values(watched):
         x, v = slope, value
 
 
-def test_constants_are_pushed_as_well(watched, agrees):
+def test_values_and_derivatives_of_nested_jvp_with_constant_tangents_are_right(watched, agrees):
     def position(t):
         place = jnp.sin(t) * 2
         return place
@@ -192,7 +192,7 @@ def energy(x):
 
 
 @pytest.mark.parametrize("loops", [1, 2])
-def test_what_hessians_are_multiplied_by(loops, watched, agrees):
+def test_hessian_vector_products_have_their_values_and_gradients(loops, watched, agrees):
     @jax.jit
     def program(x, v):
         for _ in range(loops):
@@ -264,7 +264,7 @@ def test_a_loss_of_derivatives_that_is_differentiated(watched, agrees):
     agrees(run["grad/left"], 2 * (bends + slopes * xs) / 5)
 
 
-def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
+def test_jvp_linearize_and_vjp_have_names_for_unchanged_arguments_and_constants(watched, agrees):
     @jax.jit
     def program(x):
         (same, number), slopes = jax.jvp(lambda x: (x, jnp.float32(3.0)), (x,), (x * 2,))
@@ -275,7 +275,7 @@ def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
     run = watched(program, X)
     for name in ("same", "value[0]"):
         agrees(run[name], X)
-    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # What `jax.vjp` gives is not copied on jax 0.8.
+    if not versions.TRACEBACKS_LEAVE_THEIR_PROGRAM:  # On jax 0.8 the results of `jax.vjp` are not copied.
         agrees(run["given"], X)
     agrees(run["number"], 3.0)
     agrees(run["slopes[0]"], X * 2)
@@ -286,7 +286,7 @@ def test_what_is_given_as_it_is_and_what_is_no_array(watched, agrees):
     reason="what is pushed in all steps alike has no end (docs/limits.md) on jax 0.8",
 )
 def test_a_density_that_flows_through_a_differentiated_loop(watched):
-    """Hutchinson's estimate of a divergence: what is pushed is the same in each step, so JAX moves its copy out of the loop."""
+    """In Hutchinson's estimate of a divergence all steps have the same tangent, which JAX moves out of the loop."""
 
     def flow(w, x, e, added):
         def step(state, added):

@@ -1,4 +1,4 @@
-"""The leaves of a tree have its paths wherever its structure is known, with the values that the same line has un-jitted."""
+"""Test that leaves of a tree have its paths if its structure is known, with the values of an unjitted run."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Y = np.random.default_rng(1).normal(size=(4, 1)).astype(np.float32)
 
 @pytest.fixture(autouse=True, scope="module")
 def quickly_compiled():
-    """What is compiled here runs once: names do not depend on how well."""
+    """Compile without optimisation: programs run once, and names do not depend on it."""
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
 
 
 def assert_named(program, root, *, every=True):
-    """That each leaf that lines assign to `root` has its path, and the value that it has un-jitted, each time."""
+    """Assert that each leaf that lines assign to `root` has its path and its unjitted value, each time."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-        if jax.__version_info__ < (0, 9):  # It says of what was traced before that it comes from where that was called.
+        if jax.__version_info__ < (0, 9):  # Such a JAX keeps the lines of the first caller.
             jax.clear_caches()
         with jdw.capture(watch="*") as run:
             jax.block_until_ready(program())
@@ -93,7 +93,7 @@ def new_state():
         return Normed.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-2), means={"m": jnp.zeros(())})
 
 
-STATE = jax.jit(new_state)()  # One program; not one for each operation.
+STATE = jax.jit(new_state)()  # One program instead of one for each operation.
 
 
 def gradients(state, x, y):
@@ -257,7 +257,7 @@ def test_a_train_state_has_the_paths_of_its_tree(step):
         assert {".step", ".opt_state[0].count", ".opt_state[0].mu['Dense_0']['kernel']"} <= paths
 
 
-def test_in_a_loop_of_pythons_each_execution_has_its_own_leaves():
+def test_each_execution_in_a_python_loop_has_its_own_leaves():
     @jax.jit
     def fit(params):
         for _ in range(3):
@@ -286,7 +286,7 @@ def test_the_parts_of_a_mapped_tuple():
     assert assert_named(lambda: f((X[0], X[1])), "right")[1] == {""}
 
 
-def test_what_reduces_a_tree_is_not_taken_for_its_leaves():
+def test_a_reduction_of_a_tree_is_not_named_after_its_leaves():
     @jax.jit
     def f(tree):
         total = jax.tree.reduce(lambda a, b: a + b.sum(), tree, jnp.zeros(()))
@@ -295,7 +295,7 @@ def test_what_reduces_a_tree_is_not_taken_for_its_leaves():
     assert assert_named(lambda: f({"a": X, "b": Y}), "total")[1] == {""}
 
 
-def test_what_is_given_on_in_another_order_keeps_its_own_paths():
+def test_reordered_trees_keep_their_own_paths():
     class Out(NamedTuple):
         state: Any
         size: Any
@@ -369,7 +369,7 @@ def test_the_fields_of_classes_that_are_written_in_a_function(watched, agrees):
 @pytest.mark.parametrize("root", ["state", "grads"])
 @pytest.mark.parametrize("program", [unrolled, unrolled_in_place, unrolled_momenta], ids=lambda one: one.__name__)
 @pytest.mark.each
-def test_what_only_the_next_round_of_a_python_loop_takes_has_its_paths(program, root):
+def test_trees_used_only_in_the_next_iteration_have_their_paths(program, root):
     zeros = jax.tree.map(jnp.zeros_like, STATE.params)
     state = Momenta(STATE.params, zeros, zeros, jnp.zeros(())) if program is unrolled_momenta else STATE
     _, paths = assert_named(lambda: program(state), root)
@@ -446,7 +446,7 @@ def taken_in_a_helper(particle):
 )
 @pytest.mark.parametrize("over", [jax.vmap, lambda f: f], ids=["vmap", "one"])
 @pytest.mark.each
-def test_what_a_function_puts_together_has_its_fields(over, sow, use):
+def test_objects_that_a_function_builds_have_their_fields(over, sow, use):
     keys = jax.random.split(jax.random.key(3), 4)
 
     @jax.jit
@@ -456,7 +456,7 @@ def test_what_a_function_puts_together_has_its_fields(over, sow, use):
 
     _, paths = assert_named(lambda: program(keys if over is jax.vmap else keys[0]), "fresh")
     constants = {".mass", ".charge"} if sow is sown and over is not jax.vmap else set()
-    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Of which there are no operations.
+    assert paths == {".pos", ".vel", ".mass", ".charge"} - constants  # Constants have no operations.
 
 
 def test_classes_of_one_name_that_differ_have_no_fields(watched):
@@ -527,7 +527,7 @@ def test_parts_are_told_apart_by_the_sides_of_an_operator(watched, agrees):
 
 
 @since_9("gradients in shard_map are missing (docs/limits.md)")
-def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, agrees):
+def test_results_of_a_shard_map_have_the_paths_of_the_names_inside(watched, agrees):
     from jax.sharding import AxisType
     from jax.sharding import PartitionSpec as P
 
@@ -556,8 +556,8 @@ def test_what_a_shard_map_gives_back_has_the_paths_of_the_names_inside(watched, 
     agrees(given["grads['b']"], expected["b"])
 
 
-def test_of_a_tree_of_which_one_leaf_is_known_no_other_has_its_path(watched):
-    """What optax gives of such a tree has the paths of another argument; the one that is known is not the first's."""
+def test_leaves_do_not_get_the_path_of_the_one_known_leaf(watched):
+    """Results of optax have the paths of another argument; the known leaf is not that of the first argument."""
 
     def program(p, old):
         params = optax.apply_updates(p, p)

@@ -1,4 +1,4 @@
-"""A value that is traced for several types is one value."""
+"""Test that a value which is traced with several types is one value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_smaller_last_batch_is_of_the_same_value_with_the_steps_of_all_calls()
 
 
 @pytest.mark.parametrize("other", [jnp.float16, jnp.bfloat16])
-def test_so_is_another_type_of_its_elements_where_a_condition_leaves_calls_out(other):
+def test_a_value_of_another_dtype_stays_one_value_if_a_condition_skips_calls(other):
     step = make_step()
     with jdw.capture(watch="logits", when="logits.max() > 3.5") as run:
         for number, dtype in enumerate((jnp.float32, other, jnp.float32, other)):

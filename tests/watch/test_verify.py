@@ -1,4 +1,4 @@
-"""Whether watching moves results is told, bit by bit; and what it costs, before it is paid."""
+"""Test `verify`: whether watching changes a bit of the results, and what it will cost."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_call_is_verified_against_the_unwatched_program():
     assert found.equal and found.arrays == 2 and found.slowdown > 0
     np.testing.assert_array_equal(found.result[0], layer(w, X)[0])
     assert found.run["h"]["l2"].size == 3  # the first call compiles, two are measured
-    # What is measured is told, and no estimate of it.
+    # Measured costs are shown instead of an estimate.
     notes = found.run.status().notes
     assert str(found) in notes and not any("are expected to take" in note for note in notes)
     assert "all 2 arrays of the result are bitwise equal" in str(found)
 
 
-def test_it_is_said_why_there_are_three_calls():
+def test_the_report_of_verify_explains_its_three_calls():
     assert "The run has three watched calls: the first compiles" in str(jdw.verify(layer, X[:16], X))
 
 
@@ -52,13 +52,13 @@ def test_prints_are_captured_on_both_sides_of_the_comparison_of_times(capsys):
 
     found = jdw.verify(f, X)
     out = capsys.readouterr().out
-    # The user's own functions run in all programs; of prints the run is told, also where the result is compared with JAX's.
+    # The user's functions run in all programs; prints go to the run, also in the comparison with plain JAX.
     assert "y " not in out and out.count("called") == 7
     assert [event.kind for event in found.run.events].count("print") == 3
     assert len(found.run.calls) == 3
 
 
-def test_nothing_is_kept_of_what_nobody_reads():
+def test_verify_keeps_no_unread_firings():
     @jax.jit
     def f(x):
         y = jax.pure_callback(np.sin, x, x)
@@ -85,7 +85,7 @@ def test_donated_arguments_and_keys_stay():
     assert not x.is_deleted()
 
 
-def test_a_program_that_never_gives_the_same_twice_is_told_apart():
+def test_verify_reports_that_a_program_is_not_deterministic():
     numbers = iter(range(100))
 
     @jax.jit
@@ -111,7 +111,7 @@ def test_a_program_that_never_gives_the_same_twice_is_told_apart():
         (jnp.bfloat16([1.0]), jnp.bfloat16([1.0078125]), (1, 1, 0.0078125, 1)),
     ],
 )
-def test_by_how_much_results_differ(one, other, wanted):
+def test_the_difference_of_results_has_count_size_and_ulps(one, other, wanted):
     (found,) = differences_of([np.zeros(2), one], [np.zeros(2), other])
     assert found.path == "[1]"
     assert (found.count, found.size, found.ulp) == (wanted[0], wanted[1], wanted[3])
@@ -129,7 +129,7 @@ def test_tokens_are_not_compared():
 def test_a_nan_is_a_nan_whatever_its_bits(sign):
     one = np.array([np.nan, 1], sign.dtype)
     other = one.copy()
-    other.view(f"u{one.real.itemsize}")[0] ^= 1  # Another payload.
+    other.view(f"u{one.real.itemsize}")[0] ^= 1  # This changes the payload of a NaN.
     assert one.tobytes() != other.tobytes() and not differences_of([one], [other])
     assert not differences_of([one[0]], [other[0]])
     (found,) = differences_of([one], [other + sign])
@@ -139,7 +139,7 @@ def test_a_nan_is_a_nan_whatever_its_bits(sign):
 
 
 def test_results_that_differ_are_told_with_the_first():
-    """The watched program is made to differ: which real one XLA moves depends on its version."""
+    """The watched program is made to differ: which real programs XLA changes depends on its version."""
 
     @jax.jit
     def f(x):
@@ -161,8 +161,8 @@ def test_results_that_differ_are_told_with_the_first():
 
 
 @pytest.mark.behaviour("W3")
-def test_what_watching_costs_is_told_before_it_is_paid():
-    """Matrix products hide what watching costs, element by element work does not; every 10th step is a tenth."""
+def test_the_cost_of_watching_is_estimated_before_the_program_runs():
+    """Watching costs little beside matrix products, and more beside elementwise operations."""
 
     def products(x):
         def step(c, _):
@@ -202,7 +202,7 @@ def test_what_watching_costs_is_told_before_it_is_paid():
 
 
 @pytest.mark.behaviour("W3")
-def test_without_numba_more_is_expected_and_it_is_said_what_to_install(monkeypatch):
+def test_the_estimated_cost_without_numba_is_higher_and_names_the_extra(monkeypatch):
     price = importlib.import_module("jax_debug_widgets.watch.choosing.price")
     large = jnp.zeros((256, 256))
     notes, expected = [], []

@@ -1,4 +1,4 @@
-"""Where the outermost call does nothing, `f(x).astype(float32)` of a float32, the name is that of what is inside."""
+"""Test an outermost call that changes nothing (`f(x).astype(float32)` of a float32): the inner value has the name."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def several(x):
 
 
 def around_one_that_does_something(x):
-    """The cast does nothing, the transposition something: `y` is that of the latter."""
+    """The cast changes nothing, the transposition does: `y` is its result."""
     y = jnp.sin(x).reshape(4).astype(jnp.float32)
     return y * 3
 
 
 def between(x):
-    """What is outermost does something, what is in the middle nothing."""
+    """The outermost call changes the value, the call in the middle does not."""
     y = jnp.sin(x).astype(jnp.float32).reshape(4)
     return y * 3
 
@@ -88,12 +88,12 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("wrap", [lambda f: f, lambda f: jax.value_and_grad(lambda x: f(x).sum())], ids=["jit", "grad"])
 @pytest.mark.each
-def test_the_name_is_that_of_what_is_inside(program, wrap, watched, agrees):
+def test_the_name_belongs_to_the_inner_value_if_the_outer_call_does_nothing(program, wrap, watched, agrees):
     run = watched(jax.jit(wrap(program)), X, watch="y")
     agrees(run["y"], program(X) / 3 if program is not in_a_tuple else jnp.sin(X))
 
 
-def test_so_it_is_of_each_execution(watched, agrees):
+def test_each_execution_of_a_call_that_does_nothing_has_the_inner_value(watched, agrees):
     run = watched(jax.jit(in_a_loop), X, watch="y")
     total = X
     assert len(run.values) == 3
@@ -103,7 +103,7 @@ def test_so_it_is_of_each_execution(watched, agrees):
         total = total + y
 
 
-def test_a_slice_of_several_has_its_own_numbers(watched, agrees):
+def test_items_of_a_sliced_list_are_numbered_from_zero(watched, agrees):
     def both(x):
         return [jnp.sin(x), jnp.cos(x), jnp.tanh(x)]
 
@@ -116,7 +116,7 @@ def test_a_slice_of_several_has_its_own_numbers(watched, agrees):
     agrees(run["y[1]"], jnp.tanh(X))
 
 
-def test_it_has_its_gradient(watched):
+def test_the_inner_value_of_a_cast_that_does_nothing_has_its_gradient(watched):
     run = watched(jax.jit(jax.value_and_grad(lambda x: cast(x).sum())), X, watch="y", values=True)
     assert (run["y"].gradient["value"] == 3).all()
 

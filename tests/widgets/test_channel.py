@@ -1,4 +1,4 @@
-"""The model that carries messages, and the output that shows a run."""
+"""Test the model that carries messages, and the output that shows a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def program(x):
 
 @pytest.fixture
 def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before the channel
-    """This process's session, its channel opened anew on a recording comm."""
+    """Return this process's session, with a new channel on a recording comm."""
     session = current_session()
     monkeypatch.setattr(session.panels, "_channel", None)
     monkeypatch.setattr(session.panels, "_panels", {})
@@ -38,7 +38,7 @@ def session(comms, monkeypatch):  # noqa: ARG001 - the comm must be there before
 
 @pytest.fixture
 def opened(comms):
-    """A channel that echoes requests, and its comm."""
+    """Return a channel that echoes requests, and its comm."""
     channel = Channel.open("run-1", lambda request: [({"type": "echo", "of": request}, b"\x01\x02")])
     return channel, comms[-1]
 
@@ -60,7 +60,7 @@ def test_one_channel_serves_all_runs(opened):
 
 
 @pytest.mark.usefixtures("comms")
-def test_what_front_ends_run_and_of_which_run_cannot_be_changed_by_one_of_them(opened):
+def test_a_front_end_cannot_change_the_code_or_the_run_of_the_model(opened):
     channel, comm = opened
     before = channel.model.get_state()
     comm._receive({"content": {"data": {"method": "update", "state": {"_esm": "alert(1)", "run": "x", "way": "y"}}}})
@@ -68,7 +68,7 @@ def test_what_front_ends_run_and_of_which_run_cannot_be_changed_by_one_of_them(o
     assert comm.sent == []
 
 
-def test_what_cannot_be_sent_as_utf_8_is_sent_by_its_code(opened, monkeypatch):
+def test_characters_that_utf_8_cannot_encode_are_sent_as_escapes(opened, monkeypatch):
     channel, comm = opened
     send = comm.send
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_sent_as_utf_8_is_sent_by_its_code(opened, monkeypatch):
     assert comm.messages == [({"title": [r"half \ud800", 1]}, b"")]
 
 
-def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, monkeypatch, snapshot):
+def test_each_run_has_a_channel_of_its_own_if_outputs_are_isolated(comms, monkeypatch, snapshot):
     monkeypatch.setenv("VSCODE_PID", "1")
     channel = Channel.open("run-1", lambda _: [])
     assert channel.serves("run-1") and not channel.serves("run-2")
@@ -91,20 +91,20 @@ def test_where_outputs_are_isolated_each_run_has_a_channel_of_its_own(comms, mon
 
 
 def marimo(*, is_notebook):
-    """What is asked of marimo, in one of its notebooks or imported elsewhere."""
+    """Return the stand-in for marimo, inside one of its notebooks or imported elsewhere."""
     html = lambda model: SimpleNamespace(text=f"<marimo-anywidget data-model={model.model_id}>")  # noqa: E731
     return SimpleNamespace(running_in_notebook=lambda: is_notebook, as_html=html)
 
 
 @pytest.mark.parametrize("is_notebook", [True, False])
-def test_in_marimo_the_picture_stands_in_the_page_and_the_widget_beside_it(comms, monkeypatch, snapshot, is_notebook):
+def test_the_picture_is_beside_the_widget_in_marimo(comms, monkeypatch, snapshot, is_notebook):
     monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=is_notebook))
     bundle, _ = Panel("run-1", snapshot, Channel.open("run-1", lambda _: []))._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"} and 'data-jaxdebug-run="run-1"' in bundle["text/html"]
     assert bundle["text/html"].endswith(f"<marimo-anywidget data-model={comms[-1].comm_id}>") is is_notebook
 
 
-def test_in_marimo_a_run_that_is_shown_again_has_a_new_model_if_its_own_is_closed(comms, monkeypatch, snapshot):
+def test_a_run_shown_again_in_marimo_has_a_new_model_if_its_own_is_closed(comms, monkeypatch, snapshot):
     monkeypatch.setitem(sys.modules, "marimo", marimo(is_notebook=True))
     panel = Panel("run-1", snapshot, Channel.open("run-1", lambda _: [({"type": "answer"}, b"")]))
     first = panel.channel.model
@@ -140,7 +140,7 @@ def test_the_front_end_is_in_the_package(part):
     assert "export" in front_end(part)
 
 
-def test_nothing_else_is_a_part_of_the_front_end():
+def test_an_unknown_part_of_the_front_end_is_refused():
     with pytest.raises(ValueError, match=r"no part '\.\./panel'"):
         front_end("../panel")
 
@@ -170,7 +170,7 @@ def test_a_run_without_a_panel_sends_nothing(session, comms):
 
 
 @pytest.mark.usefixtures("session")
-def test_the_browser_can_ask_for_all_of_it_again(comms):
+def test_the_browser_can_request_all_batches_again(comms):
     with jdw.capture() as run:
         run.panel  # noqa: B018
         program(1.0)
@@ -220,7 +220,7 @@ def test_a_barrier_asked_for_is_answered_when_it_is_over(comms):
     assert [(content["id"], content["drained"]) for content in done] == [(6, True)]
 
 
-def test_what_is_switched_in_one_panel_is_told_to_those_of_earlier_runs(session, comms):
+def test_a_switch_in_one_panel_is_sent_to_those_of_earlier_runs(session, comms):
     def run_it():
         with jdw.capture(watch="h") as run:
             jax.jit(doubled)(jnp.ones(2))
@@ -238,7 +238,7 @@ def test_what_is_switched_in_one_panel_is_told_to_those_of_earlier_runs(session,
 
 
 def test_a_name_that_is_watched_elsewhere_is_added_and_taken_back(session, comms):
-    """The carry of a loop has the names of what the loop computes, and no values with `--watch-all`."""
+    """The carry of a loop has the names of values in the loop, and has no values with `--watch-all`."""
     with jdw.capture(watch=True) as run:
         jax.jit(carried)(jnp.ones(2))
     _ = run.panel

@@ -1,4 +1,4 @@
-"""Requests are answered beside the main thread, each by the one who takes its comm's."""
+"""Test that requests are answered beside the main thread, each by the taker of its comm."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from jax_debug_widgets.widgets.intake import Intake
 
 
 class Kernel:
-    """What of ipykernel 7 the intake touches."""
+    """The parts of ipykernel 7 that the intake uses."""
 
     def __init__(self) -> None:
         self.session = Session(key=b"secret")
         self.passed_on: list[object] = []
         self.statuses: list[tuple[str, Any]] = []
         self.on_recv = None
-        self.cell: object = None  # None is running.
+        self.cell: object = None  # No cell is running.
         self.events: dict[str, Any] = {}
         events = types.SimpleNamespace(register=self.events.__setitem__)
         self.shell = types.SimpleNamespace(events=events)
@@ -62,7 +62,7 @@ def custom(comm_id, content):
     return {"comm_id": comm_id, "data": {"method": "custom", "content": content}}
 
 
-def test_each_comm_has_its_taker_and_the_rest_goes_its_way(kernel):
+def test_each_comm_has_its_taker_and_other_messages_reach_the_kernel(kernel):
     own = Intake.of(kernel)
     assert own is Intake.of(kernel)
     got: queue.SimpleQueue = queue.SimpleQueue()
@@ -107,7 +107,7 @@ def test_a_taker_that_fails_does_not_end_the_thread(kernel):
     assert got.get(timeout=10) == {"still": "here"}
 
 
-def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_end(kernel):
+def test_answers_come_first_while_a_cell_runs_and_other_messages_at_its_end(kernel):
     answered: queue.SimpleQueue = queue.SimpleQueue()
     Intake.of(kernel).take("one", answered.put)
     kernel.cell = {"header": {"msg_type": "execute_request"}}
@@ -115,7 +115,7 @@ def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_
     for number in range(3):
         kernel.receive("comm_msg", custom("one", {"number": number}))
     assert [answered.get(timeout=10)["number"] for _ in range(3)] == [0, 1, 2]
-    # The taker has the fourth, so the third is over.
+    # The taker has the fourth message, so the third is over.
     kernel.receive("comm_msg", custom("one", {}))
     answered.get(timeout=10)
     assert "idle" not in [status for status, _ in kernel.statuses]
@@ -124,7 +124,7 @@ def test_while_a_cell_runs_nothing_is_said_before_an_answer_and_the_rest_at_its_
     assert [content.get("number") for content in idle[:3]] == [0, 1, 2]
 
 
-def test_what_is_done_with_while_a_cell_runs_leaves_the_kernel_busy(kernel):
+def test_requests_answered_during_a_cell_leave_the_kernel_busy(kernel):
     Intake.of(kernel)
     kernel._publish_status("idle", "control")
     assert kernel.statuses == [("idle", "control")]

@@ -1,4 +1,4 @@
-"""The static picture of a run: complete, bounded, and text wherever the user's program had a say."""
+"""Test the static picture of a run: complete, bounded in size, with all text of the user's program escaped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Elements(HTMLParser):
 
     @property
     def picture(self) -> Elements:
-        """The one picture of the page, which has charts and facts."""
+        """Return the only picture of the page, which has charts and facts."""
         (source,) = [value for name, value in self.attributes if name == "src"]
         assert source
         kind, data = source.split(",", 1)
@@ -66,7 +66,7 @@ class Elements(HTMLParser):
             self.text += data
 
 
-def test_it_shows_what_the_run_was(snapshot):
+def test_the_static_picture_shows_state_calls_prints_and_curves(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     for part in (
         "Done", "step(params)", "3 prints", "2.50 s", "all effects arrived", "Ordered 3", "loss 0.0", "loss 0.2",
@@ -84,7 +84,7 @@ def test_the_live_panel_finds_its_place(snapshot):
     assert page.tags.count("script") == 1
 
 
-def test_it_asks_nothing_of_the_network(snapshot):
+def test_the_static_picture_loads_nothing_from_the_network(snapshot):
     page = Elements(static_html("run-1", snapshot()))
     assert {name for name, _ in page.attributes}.isdisjoint({"href", "srcset", "action", "data"})
     assert "http" not in page.scripts and "import" not in page.scripts
@@ -107,7 +107,7 @@ EVERYWHERE = {
 
 
 @pytest.mark.parametrize("changes", EVERYWHERE.values(), ids=EVERYWHERE)
-def test_what_comes_from_the_program_is_text(snapshot, changes):
+def test_text_of_the_program_is_escaped(snapshot, changes):
     quiet = Elements(static_html("run-1", snapshot(courses={1: Course(SITE, "h.mean", "mean", 0.0, 1.0)})))
     page = Elements(static_html("run-1", snapshot(**changes())))
     assert "alert" not in page.scripts
@@ -142,12 +142,12 @@ def test_any_series_can_be_drawn(snapshot, values):
 
 
 def curves(page):
-    """The points of each curve."""
+    """Return the points of each curve."""
     lines = [value for name, value in page.attributes if name == "d" and value and not set(value) & {"V", "H"}]
     return [[tuple(map(float, point)) for point in re.findall(r"[ML]([\d.]+) ([\d.]+)", line)] for line in lines]
 
 
-def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
+def test_a_curve_marks_where_its_value_became_nan(snapshot):
     values = np.array([3.0, 2.0, 1.0, np.nan, np.nan, np.nan, np.nan])
     page = Elements(static_html("run-1", snapshot(series=[ScalarSeries(SITE, "loss", np.arange(7), values)]))).picture
     ((*_, (end, _)),) = curves(page)
@@ -158,7 +158,7 @@ def test_where_a_value_became_nan_is_seen_in_its_curve(snapshot):
     assert at == pytest.approx(left + (right - left) * 3 / 6, abs=1)
 
 
-def test_what_was_not_finite_is_told_first_and_the_rest_counted(snapshot):
+def test_findings_come_first_and_further_ones_are_counted(snapshot):
     page = Elements(static_html("run-1", snapshot(findings=[Problem(f"train.py:{n} (x): 1 NaN.") for n in range(8)])))
     assert page.text.index("train.py:0 (x)") < page.text.index("train.py:4 (x)") < page.text.index("loss 0.0")
     assert "train.py:5 (x)" not in page.text and "… and 3 more findings" in page.text
@@ -182,13 +182,13 @@ def test_code_in_a_note_is_code(snapshot):
     assert "%jaxdebug verify F(X) measures it." in page.text
 
 
-def test_what_watching_costs_is_no_warning(snapshot):
+def test_the_note_about_the_cost_of_watching_is_no_warning(snapshot):
     cost = "With 57 watched values programs are expected to take about 8 times as long."
     quiet, loud = (static_html("run-1", snapshot(notes=(note,), cost=cost)) for note in (cost, "The program raised."))
     assert "--jp-warn-color0" not in quiet and "--jp-warn-color0" in loud
 
 
-def test_nothing_has_fired_is_said(snapshot):
+def test_a_run_without_events_says_so(snapshot):
     page = Elements(static_html("run-1", snapshot(ordered=[], series=[], calls=[], counts={}, sites=[], events=0)))
     assert "No prints or callbacks." in page.text
 
@@ -197,7 +197,7 @@ WORDS = {"running": "running", "waiting": "waiting for effects"}
 
 
 @pytest.mark.parametrize("state", list(WORDS))
-def test_of_what_goes_on_it_says_when_it_was_written(snapshot, state):
+def test_an_unfinished_run_says_when_it_was_written(snapshot, state):
     empty = {"ordered": [], "series": [], "calls": [], "counts": {}, "sites": [], "events": 0}
     before = time.strftime("%Y-%m-%d %H:%M:%S")
     page = Elements(static_html("run-1", snapshot(state=state, **empty)))
@@ -208,7 +208,7 @@ def test_of_what_goes_on_it_says_when_it_was_written(snapshot, state):
     assert "as of" not in Elements(static_html("run-1", snapshot())).text
 
 
-def test_what_was_dropped_is_said(snapshot):
+def test_the_number_of_dropped_events_is_shown(snapshot):
     assert "7 dropped" in Elements(static_html("run-1", snapshot(dropped=7))).text
 
 
@@ -239,7 +239,7 @@ def test_the_escape_codes_of_colours_are_left_out(snapshot):
     assert "\x1b" not in page.text
 
 
-def test_text_from_the_right_leaves_what_stands_beside_it_in_its_order(snapshot):
+def test_right_to_left_text_does_not_reorder_the_text_beside_it(snapshot):
     hebrew = "\u05d4\u05e4\u05e1\u05d3"
     wrong = [Problem(f"the gradient of `{hebrew}` becomes NaN")]
     page = static_html("run-1", snapshot(ordered=[PrintLine(SITE, 7, (), f"{hebrew} 0.25")], findings=wrong))
@@ -247,7 +247,7 @@ def test_text_from_the_right_leaves_what_stands_beside_it_in_its_order(snapshot)
     assert re.search(rf'<code style="[^"]*unicode-bidi:isolate[^"]*">{hebrew}</code>', page)
 
 
-def test_it_says_how_a_new_kernel_reads_its_file(snapshot):
+def test_the_static_picture_says_how_a_new_kernel_loads_its_file(snapshot):
     page = Elements(static_html("run-1", snapshot(file="sweep/my run's.jdw")))
     assert 'In a new kernel: %jaxdebug load "sweep/my run\'s.jdw"' in page.text
     assert ("data-jaxdebug-file", "sweep/my run's.jdw") in page.attributes and "clipboard" in page.scripts

@@ -1,4 +1,4 @@
-"""A run in plain text."""
+"""Test a run as plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax_debug_widgets.widgets import Course, PrintLine, summary
 from tests.widgets.conftest import CALL, SITE
 
 
-def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
+def test_the_summary_shows_the_outcome_of_a_run_and_its_last_lines(snapshot):
     assert summary(snapshot()).split("\n") == [
         "jaxdebug: step(params) — done after 2.50 s, 3 prints, all effects arrived",
         "  train.py:41  loss  3 times (ordered print)",
@@ -23,14 +23,14 @@ def test_it_says_how_the_run_did_and_what_it_saw(snapshot):
     ]
 
 
-def test_what_is_watched_is_counted_apart_and_a_saved_run_that_went_on_is_in_the_past(snapshot):
+def test_the_summary_counts_watched_values_separately_and_tells_a_saved_unfinished_run_in_the_past(snapshot):
     site = dataclasses.replace(SITE, id=2, kind="watch", watch=Watched("h", "value", (3,), "float32", "sin", ""))
     going = snapshot(state="running", events=5, sites=[SITE, site], counts={1: 3, 2: 2})
     assert " — running after 2.50 s, 3 prints, 2 watched values, all" in summary(going)
     assert " — was running when saved, after 2.50 s, 3 prints, 2 watched values, all" in summary(going, saved=True)
 
 
-def test_what_fired_is_called_by_the_kinds_of_its_sites(snapshot):
+def test_the_summary_names_firings_after_the_kinds_of_their_sites(snapshot):
     watch = dataclasses.replace(SITE, id=2, kind="watch", watch=Watched("h", "value", (3,), "float32", "sin", ""))
     sites = [dataclasses.replace(SITE, kind="breakpoint"), watch]
     assert " — done after 2.50 s, 3 breakpoint hits, 2 watched values, all" in summary(
@@ -55,7 +55,7 @@ def test_the_calls_of_a_loop_are_one_line(snapshot):
     assert len(shown) == 3
 
 
-def test_of_what_is_watched_it_says_where_it_has_gone(snapshot):
+def test_the_summary_shows_first_and_last_mean_of_a_watched_value(snapshot):
     site = dataclasses.replace(SITE, kind="watch", watch=Watched("loss", "value", (3,), "float32", "sin", ""))
     course = Course(site, "loss.mean", "mean", 0.25, 4.0)
     assert ", mean 0.25 → 4" in summary(snapshot(sites=[site], courses={site.id: course})).split("\n")[1]
@@ -76,7 +76,7 @@ def test_a_long_title_is_cut(snapshot):
     assert shown.startswith("jaxdebug: train(x, x, ") and "x, x,… — done after" in shown.split("\n")[0]
 
 
-def test_without_lines_it_is_short(snapshot):
+def test_a_summary_with_zero_lines_has_no_last_lines(snapshot):
     assert "last ordered" not in summary(snapshot(), lines=0)
 
 
@@ -86,14 +86,14 @@ def test_only_the_newest_lines_are_shown(snapshot):
     assert "[47] loss 47" in shown and "[46]" not in shown
 
 
-def test_of_very_many_sites_some_are_shown_and_the_others_counted(snapshot):
+def test_the_summary_shows_40_sites_and_counts_the_others(snapshot):
     sites = [dataclasses.replace(SITE, id=number, where=f"train.py:{number}") for number in range(400)]
     shown = summary(snapshot(sites=sites))
     assert "train.py:39 " in shown and "train.py:40 " not in shown
     assert "… and 360 more sites: `run.sites` has all" in shown
 
 
-def test_lanes_phases_and_further_lines_are_told(snapshot):
+def test_the_summary_shows_lanes_phases_and_the_number_of_further_lines(snapshot):
     site = dataclasses.replace(SITE, phase="backward")
     shown = summary(snapshot(sites=[site], ordered=[PrintLine(site, 4, (1, 2), "a\nb\nc")]))
     assert "(ordered print, backward)" in shown
@@ -118,7 +118,7 @@ def test_notes_and_drops_are_told(snapshot):
         ("timeout", "effects pending for 1.5 s, gave up after 1 s: f(x), g(y)"),
     ],
 )
-def test_the_barrier_is_told_in_words(snapshot, state, words):
+def test_the_summary_describes_the_state_of_the_barrier(snapshot, state, words):
     barrier = Barrier(state=state, pending=("f(x)", "g(y)"), waited=1.5, timeout=1.0)
     assert summary(snapshot(barrier=barrier)).split("\n")[0].endswith(words)
 

@@ -60,7 +60,7 @@ _HARMFUL = frozenset({"breakpoint", "exec", "eval", "input", "next", "open", "pr
 
 
 def may_run_again(functions: Reached) -> bool:
-    """Return whether these functions can run again without an effect that anybody could notice."""
+    """Return whether these functions can run again without any effect outside of them."""
     for function, given in functions.items():
         for name, value, _ in named(function, given):
             root = name.partition(".")[0].partition("[")[0]

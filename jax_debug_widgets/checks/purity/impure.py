@@ -1,4 +1,4 @@
-"""Notice calls of clocks, random numbers and files that the user's own lines make while JAX traces.
+"""Observe the calls of clocks, random generators and files that the user's own lines make while JAX traces.
 
 Python calls a profile function (`sys.setprofile`) for each call of a C function. The user's function itself runs once,
 as always.
@@ -87,18 +87,22 @@ def _is_given_a_tracer(logs: FrameType) -> bool:
 
 
 def _name_of(function: Any) -> str:
-    """Return the name of a C function if it returns something else at each call, or writes; else an empty string."""
-    of, name = getattr(function, "__self__", None), function.__name__
-    if isinstance(of, ModuleType):
-        module = of.__name__
+    """Return the name of a C function that returns something else at each call, or writes; empty for other functions."""
+    owner, name = getattr(function, "__self__", None), function.__name__
+    if isinstance(owner, ModuleType):
+        module = owner.__name__
         shown = _SHOWN.get(module, module)
         return f"{shown}.{name}".lstrip(".") if name in _MODULES.get(module, ()) else ""
-    if isinstance(of, random.Random):
+    if isinstance(owner, random.Random):
         return f"random.{name}"
-    if isinstance(of, type) and issubclass(of, dt.date):
-        return f"{of.__name__}.{name}" if name in ("now", "today", "utcnow") else ""
-    if isinstance(of, io.IOBase) and name in _WRITING:
-        return f"{os.path.basename(str(getattr(of, 'name', 'file')))}.{name}" if isinstance(of, io.TextIOBase) else name
+    if isinstance(owner, type) and issubclass(owner, dt.date):
+        return f"{owner.__name__}.{name}" if name in ("now", "today", "utcnow") else ""
+    if isinstance(owner, io.IOBase) and name in _WRITING:
+        return (
+            f"{os.path.basename(str(getattr(owner, 'name', 'file')))}.{name}"
+            if isinstance(owner, io.TextIOBase)
+            else name
+        )
     return ""
 
 

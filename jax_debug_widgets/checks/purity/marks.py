@@ -1,4 +1,4 @@
-"""Tell at little cost that no value has changed which the user's functions name."""
+"""Check at little cost that the values that the user's functions name have not changed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from jax_debug_widgets.checks.purity.reached import Reached, is_state, named
 
 
 class Marks:
-    """The values that functions name, as marks that are equal for equal values. No function or value is kept alive."""
+    """Holds a mark for each value that functions name. Equal values have equal marks. No function or value is kept alive."""
 
     def __init__(self) -> None:
         self._functions: list[tuple[Callable[[], Any], dict[str, Callable[[], Any]]]] | None = None
         self._latest: list[Any] | None = None
 
     def take(self, functions: Reached) -> None:
-        """Take the values that these functions name now as known."""
+        """Remember the marks of the values that these functions name now."""
         try:
             self._functions = [
                 (weakref.ref(function), {name: weakref.ref(value) for name, value in given.items()})
@@ -34,7 +34,7 @@ class Marks:
         self._latest = self._now()
 
     def are_the_same(self) -> bool:
-        """Return whether all values are known to be as they were."""
+        """Return whether all values are known to be the same as at the last `take`."""
         return self._latest is not None and self._now() == self._latest
 
     def _now(self) -> list[Any] | None:

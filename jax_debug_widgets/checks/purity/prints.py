@@ -117,7 +117,7 @@ def change_of(before: Print, after: Print) -> PartChange | None:
 
 
 def is_cleared(change: PartChange) -> bool:
-    """Return whether an attribute was used during the trace only: it is None afterwards."""
+    """Return whether an attribute was used during the trace only: it did not exist before, and is None afterwards."""
     return change.before is ABSENT and change.after.text == "None"
 
 

@@ -24,7 +24,7 @@ _DEEPEST = 4
 _MOST_FUNCTIONS = 500
 
 Given = Mapping[str, Any]
-"""The arguments that are known while a function is traced: the object of a method, and static objects."""
+"""Name -> value of the arguments that are known while a function is traced: the object of a method, static objects."""
 
 Reached = dict[FunctionType, Given]
 """A function -> its known arguments."""
@@ -104,7 +104,7 @@ def named(function: FunctionType, given: Given) -> Iterator[tuple[str, Any, int]
 
 @cached_by_identity
 def _chains(code: CodeType) -> tuple[tuple[tuple[Any, ...], str, int], ...]:
-    """The chains of names that a function reads or assigns, each also as text, with its line."""
+    """Return the chains of names that a function reads or assigns, each with its text and its line."""
     return tuple((names, written(names), line) for names, line in dict.fromkeys(chains(code, stores=True)))
 
 
@@ -121,7 +121,7 @@ def code_of(value: Any) -> CodeType | None:
 
 
 def own_code(function: Any) -> CodeType | None:
-    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python's."""
+    """Return the code that a call of a function, a method, a partial or an object runs; None if it is not Python code."""
     plain, _ = _plain(function) if callable(function) else (None, None)
     return None if plain is None else plain.__code__
 
@@ -162,7 +162,7 @@ def _step(value: Any, step: Any) -> Any:
 
 
 def _own(value: Any, name: str) -> Any:
-    """Return what an object itself holds as an attribute: a function there is no method, and gets no `self`."""
+    """Return an attribute in the dictionary of an object itself. A function there is not a method, and gets no `self`."""
     return vars(value).get(name) if inspect.getattr_static(value, "__dict__", None) is not None else None
 
 
@@ -207,7 +207,7 @@ def _plain(function: Any) -> tuple[FunctionType | None, Any]:
 
 
 def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
-    """Return the arguments that a method or a `functools.partial` has bound: the object, and those of the partial."""
+    """Return the arguments that a method or a `functools.partial` has bound: the method's object, the partial's arguments."""
     given: list[Any] = []
     by_name: dict[str, Any] = {}
     for _ in range(_DEEPEST):
@@ -222,7 +222,7 @@ def _bound(function: Any, plain: FunctionType, owner: Any) -> Given:
 
 
 def _held(function: FunctionType, given: Any) -> Iterator[Any]:
-    """Yield the functions that a library's function holds: those that it wraps."""
+    """Yield the functions that a function of a library wraps: in its closure, or as an argument of a partial."""
     values = [_content(cell) for cell in function.__closure__ or ()]
     if isinstance(given, partial):
         values += [*given.args, *given.keywords.values()]

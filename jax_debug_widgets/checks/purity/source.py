@@ -88,8 +88,8 @@ def _is_memo(function: FunctionType, name: str) -> bool:
             if node.func.attr in ("get", "setdefault"):
                 return True
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
-            of, attribute, *_ = (*node.args, None, None)
-            if isinstance(attribute, ast.Constant) and f"{_text(of)}.{attribute.value}" == name:
+            owner, attribute, *_ = (*node.args, None, None)
+            if isinstance(attribute, ast.Constant) and f"{_text(owner)}.{attribute.value}" == name:
                 return True
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and _text(node.operand) == name:
             return True

@@ -29,7 +29,7 @@ FUNCTION = "function"
 """The kind of the print of a function of the user: its code, which a new definition replaces."""
 
 Snapshot = Mapping[tuple[Callable[[], Any], str], tuple[Print, int]]
-"""A weak reference to a function, and an expression in it -> the print of its value, and the line."""
+"""(A weak reference to a function, an expression in it) -> the print of the expression's value, and its line."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Effect:
       is_loop: whether the body of a loop or branch was traced.
       taken: what takes the elements of an iterator; empty if unknown.
       is_endless: whether the iterator has no end.
-      is_tracer: whether the new value is a tracer or has one: if that is kept, it is a leak.
+      is_tracer: whether the new value is a tracer, or contains one. If the value is kept, it is a leak.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class _Known:
     Attributes:
       snapshot: the values with which it was traced.
       has_effects: whether tracing its function has effects, so that it must not be traced again.
-      stale: the report for a changed value that is known to make another program; else None.
+      stale: the report about a changed value that is known to make another program; None if there is none.
     """
 
     snapshot: Snapshot
@@ -79,12 +79,12 @@ class PurityWatch:
     def __init__(
         self, wants: Callable[[str], bool], note: Callable[[Checked], object], stale: Callable[[CachedProgram], object]
     ) -> None:
-        """Make it.
+        """Start without known programs.
 
         Args:
           wants: whether the current thread's capture has asked for a check.
           note: takes a record of what was found at a line.
-          stale: takes a function with a program that was made with a value that has changed.
+          stale: takes a function whose program was made with a value that has changed since.
         """
         self._wants, self._note, self._stale = wants, note, stale
         self._known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
@@ -145,11 +145,11 @@ class PurityWatch:
         return partial(self._called, known, marks)
 
     def _is_stale(self, known: _Known, look: _Look, differs: Callable[[], CachedProgram | None]) -> bool:
-        """Compare what a program was traced with and what its functions name now; report what makes another program."""
+        """Compare the values that a program was traced with to the present ones. Report a change that makes another program."""
         if not (changes := list(_changes(known.snapshot, look.before))):
             return False
         known.stale = known.stale or (None if known.has_effects else _with_names(differs(), changes))
-        if known.stale is None:  # It is unknown whether the program depends on it, or it does not.
+        if known.stale is None:  # The program does not depend on the changed value, or that is not known.
             known.snapshot = look.before
             return False
         self._stale(known.stale)
@@ -168,7 +168,7 @@ class PurityWatch:
         is_inner = self._here.depth > 0
         found = [one for one in _changes(look.before, look.snapshot()) if one[3].after.kind != FUNCTION]
         look.has_effects = bool(found or look.called or look.draws())
-        told: dict[Frame, Checked] = {}
+        reported: dict[Frame, Checked] = {}
         seen: dict[tuple[str, str], tuple[Frame, Effect]] = {}
         for function, name, line, change in found:
             is_iterator = "iterator" in (change.before.kind, change.after.kind)
@@ -191,12 +191,12 @@ class PurityWatch:
                 told[frame] = Checked("purity", whole, (frame,), effect)
             else:
                 seen.setdefault((change.before.text, change.after.text), (frame, effect))
-        if not told:
-            told = {frame: Checked("purity", one.name, (frame,), one) for frame, one in seen.values()}
+        if not reported:
+            reported = {frame: Checked("purity", one.name, (frame,), one) for frame, one in seen.values()}
         if not is_inner:
             yield from look.called
             yield from look.drawn()
-        yield from told.values()
+        yield from reported.values()
 
 
 class _Look:
@@ -280,7 +280,7 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
 def _with_names(
     program: CachedProgram | None, changes: Iterable[tuple[FunctionType, str, int, PartChange]]
 ) -> CachedProgram | None:
-    """Add the expressions that have changed, which may be the reason."""
+    """Add to a report the expressions that have changed. One of them may be the reason."""
     if program is None:
         return None
     names = (

@@ -45,7 +45,7 @@ def can_be_traced(node: ast.expr, names: Mapping[str, Any]) -> bool:
 
 
 def _form(node: ast.expr, names: Mapping[str, Any]) -> _Form:
-    """Return what the value of an expression is; a value that is not known is taken for an array."""
+    """Return the form of the value of an expression. A value that is not known counts as an array."""
     match node:
         case ast.Constant() | ast.Name() | ast.Attribute() | ast.Subscript():
             return _form_of(value_of(node, names))
@@ -61,7 +61,7 @@ _FORMS = {
     **dict.fromkeys((ast.ListComp, ast.DictComp), _Form.TREE),
     **dict.fromkeys((ast.Lambda, ast.JoinedStr, ast.Set, ast.SetComp, ast.GeneratorExp), _Form.OTHER),
 }
-"""The kinds of expressions that are no single numbers or arrays, apart from those that `_form` looks into."""
+"""Type of an expression -> its form, for expressions that are neither numbers nor arrays. `_form` handles further types."""
 
 
 def _form_of(value: Any) -> _Form:

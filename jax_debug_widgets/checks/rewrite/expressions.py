@@ -37,7 +37,7 @@ def condition(node: ast.expr, names: Mapping[str, Any]) -> str:
 
 
 def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
-    """Write what `in` looks through as a list or tuple; a set and a dictionary make no array."""
+    """Write the container of an `in` as a list or tuple, because `jnp.array` takes no set and no dictionary."""
     if isinstance(container, ast.Set):
         return ast.unparse(ast.List(container.elts))
     text = ast.unparse(container)
@@ -70,7 +70,9 @@ def expression(statement: ast.stmt, names: Mapping[str, Any], failing: ast.AST |
 
 def _around(failing: ast.AST, parts: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
     """Return the parts that need the value of `failing`: an outermost choice or condition first, else the innermost call."""
-    if isinstance(failing, ast.ListComp | ast.SetComp | ast.DictComp):  # Python 3.12 tells no more than that.
+    if isinstance(
+        failing, ast.ListComp | ast.SetComp | ast.DictComp
+    ):  # Python 3.12 reports only the whole comprehension.
         return [one for one in parts if one[0] in ast.walk(failing)]
     needing = [
         (part, new) for part, new in parts if failing in ast.walk(part.test if isinstance(part, ast.IfExp) else part)
@@ -181,7 +183,7 @@ def _of_numbers(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tup
 
 
 def _has_base(call: ast.Call) -> bool:
-    """Return whether a call is that of a logarithm with a base, which jax.numpy does not take."""
+    """Return whether a call computes a logarithm to a given base. The functions of jax.numpy take no base."""
     return len(call.args) == _PAIR and "log" in ast.unparse(call.func)
 
 
@@ -210,7 +212,7 @@ def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> 
 
 
 def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
-    """Write a reduction of an array, or of a list of numbers; empty if a condition chooses what is in the list."""
+    """Write a reduction of an array, or of a list of numbers; empty for a comprehension with a condition."""
     match argument:
         case ast.GeneratorExp() | ast.ListComp():
             if any(one.ifs for one in argument.generators):
@@ -222,7 +224,7 @@ def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
 
 
 def list_argument(statement: ast.stmt, failing: ast.AST, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
-    """Rewrite what is given a list: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`, `x + [1]`, `x[[0, 1]]`."""
+    """Convert lists that JAX does not take to arrays: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`, `x + [1]`."""
     for node in (failing, *ast.walk(statement)):
         lists = [one for one in _operands(node) if is_list(one)]
         if lists:
@@ -247,7 +249,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def replaced(statement: ast.stmt, changes: Mapping[ast.expr, str]) -> ast.stmt:
-    """Return a copy of the statement with each expression of `changes` replaced by the one given for it."""
+    """Return a copy of the statement in which the text of `changes` replaces each of its expressions."""
     expressions: dict[ast.AST, ast.expr] = {old: ast.parse(new, mode="eval").body for old, new in changes.items()}
 
     class Replacing(ast.NodeTransformer):
@@ -266,7 +268,7 @@ def replaced(statement: ast.stmt, changes: Mapping[ast.expr, str]) -> ast.stmt:
 
 
 def checkified(statement: ast.stmt) -> list[str] | None:
-    """Swap the two transformations: `checkify(vmap(f))` -> `vmap(checkify(f))`."""
+    """Swap two transformations: `checkify(vmap(f))` -> `vmap(checkify(f))`; None if the statement has no such call."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and _called(node) == "checkify" and node.args:
             mapped = node.args[0]

@@ -24,7 +24,7 @@ _METHODS: dict[type[ast.operator], str] = {
 """The methods of `.at[...]` for augmented assignments; for a subtraction the negative is added."""
 
 _OPERATORS = {"add": ast.Add, "multiply": ast.Mult, "divide": ast.Div, "power": ast.Pow}
-"""The methods of `.at[...]` -> the operators."""
+"""Method of `.at[...]` -> its operator."""
 
 
 class _UncertainError(Exception):
@@ -68,7 +68,7 @@ def by_method(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None
 
 
 def without_out(statement: ast.stmt) -> list[str] | None:
-    """Rewrite a call that names an array for its result: `jnp.add(x, 1, out=x)` -> `x = jnp.add(x, 1)`."""
+    """Rewrite a call with an `out` argument: `jnp.add(x, 1, out=x)` -> `x = jnp.add(x, 1)`."""
     match statement:
         case ast.Expr(value=ast.Call(func=function, args=arguments, keywords=keywords)):
             target = next((one.value for one in keywords if one.arg == "out"), None)
@@ -197,7 +197,7 @@ def _chosen(target: ast.Subscript, value: str, names: Mapping[str, Any], method:
     """Write `x[mask] = value` as a choice, because `.at[mask]` takes no traced mask.
 
     Raises:
-      _UncertainError: the value may have one element for each that the mask chooses.
+      _UncertainError: the value may have one element for each element that the mask chooses.
     """
     mask, whole = ast.unparse(target.slice), ast.unparse(target.value)
     expression = ast.parse(value, mode="eval").body
@@ -215,7 +215,7 @@ def _chosen(target: ast.Subscript, value: str, names: Mapping[str, Any], method:
 
 
 def _bound(target: ast.expr, value: str, names: Mapping[str, Any]) -> str:
-    """Return the line that binds a name, attribute or item to a value, by way of a copy of an owner that cannot change.
+    """Return the line that binds a name, attribute or item to a value. If its owner cannot change, a copy replaces the owner.
 
     Raises:
       _UncertainError: the owner is an array, or it is a tuple and the position in it is not known.
@@ -225,23 +225,23 @@ def _bound(target: ast.expr, value: str, names: Mapping[str, Any]) -> str:
     match target:
         case ast.Attribute() if is_array(owner):
             raise _UncertainError  # A view of an array, such as `x.T`.
-        case ast.Attribute(value=of, attr=name) if isinstance(owner, tuple):
-            return _bound(of, f"{whole}._replace({name}={value})", names)
-        case ast.Attribute(value=of, attr=name) if copy := _copy_with(owner, whole, name, value, names):
-            return _bound(of, copy, names)
-        case ast.Subscript(value=of, slice=index) if isinstance(owner, tuple):
+        case ast.Attribute(value=inner, attr=name) if isinstance(owner, tuple):
+            return _bound(inner, f"{whole}._replace({name}={value})", names)
+        case ast.Attribute(value=inner, attr=name) if copy := _copy_with(owner, whole, name, value, names):
+            return _bound(inner, copy, names)
+        case ast.Subscript(value=inner, slice=index) if isinstance(owner, tuple):
             position = value_of(index, names)
             if not isinstance(position, int) or position < 0:
                 raise _UncertainError
             before = f"*{whole}[:{position}], " if position else ""
-            return _bound(of, f"({before}{value}, *{whole}[{position + 1}:])", names)
+            return _bound(inner, f"({before}{value}, *{whole}[{position + 1}:])", names)
     return f"{ast.unparse(target)} = {value}"
 
 
 def _copy_with(owner: Any, whole: str, name: str, value: str, names: Mapping[str, Any]) -> str:
-    """Write a copy of a frozen dataclass with another value of one field; empty if the owner is none.
+    """Write a copy of a frozen dataclass with another value in one field; empty if the owner is not a frozen dataclass.
 
-    A module of equinox, whose fields cannot change either, has a function of equinox for that.
+    Modules of equinox are frozen, too; equinox has its own function for that.
     """
     if any(one.__module__.partition(".")[0] == "equinox" for one in type(owner).__mro__):
         equinox = next((alias for alias, one in names.items() if getattr(one, "__name__", "") == "equinox"), "equinox")
@@ -258,7 +258,7 @@ def _nested(base: str, indices: list[ast.Subscript], value: str, method: str) ->
 
 
 def _is_view(index: ast.expr, names: Mapping[str, Any]) -> bool:
-    """Return whether indexing by it gives a view, not a copy: it consists of slices and whole numbers."""
+    """Return whether an index consists of slices and whole numbers, so that NumPy returns a view and not a copy."""
     if isinstance(index, ast.Tuple):
         return all(_is_view(one, names) for one in index.elts)
     if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
@@ -267,7 +267,11 @@ def _is_view(index: ast.expr, names: Mapping[str, Any]) -> bool:
 
 
 def _array_of(target: ast.Subscript, names: Mapping[str, Any]) -> tuple[ast.expr, list[ast.Subscript]]:
-    """Return the expression for the array, and the subscripts after it, the outermost index first."""
+    """Return the expression for the array, and the subscripts after it, the outermost index first.
+
+    Raises:
+      _UncertainError: it is not known which of several subscripts begin at the array.
+    """
     chain: list[ast.Subscript] = []
     node: ast.expr = target
     while isinstance(node, ast.Subscript):

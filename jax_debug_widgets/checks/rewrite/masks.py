@@ -10,7 +10,7 @@ from jax_debug_widgets.checks.namespace import is_array, value_of
 from jax_debug_widgets.checks.rewrite.expressions import replaced
 
 _NEUTRAL = {"sum": "0", "prod": "1", "max": "-jnp.inf", "min": "jnp.inf", "any": "False", "all": "True"}
-"""Each reduction and its neutral element, which does not change its result."""
+"""Reduction -> its neutral element, which does not change its result."""
 
 _BY_WHERE = ("mean", "std", "var")
 """The reductions that take `where=`."""
@@ -26,7 +26,7 @@ _SIZES = {
 
 
 def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt], names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite each `x[mask]` if it is reduced in this statement or a later one; else return None.
+    """Rewrite `x[mask]` if it is reduced in this statement, or once in a later one; else return None.
 
     Args:
       statement: the statement.
@@ -51,7 +51,7 @@ def boolean_mask(statement: ast.stmt, block: Sequence[ast.stmt], names: Mapping[
 
 
 def _reduced_later(
-    name: str, of: ast.Subscript, block: Sequence[ast.stmt], names: Mapping[str, Any]
+    name: str, selection: ast.Subscript, block: Sequence[ast.stmt], names: Mapping[str, Any]
 ) -> list[str] | None:
     uses = [node for later in block for node in ast.walk(later) if isinstance(node, ast.Name) and node.id == name]
     found = [one for later in block for node in uses for one in _reductions(later, node, names)]
@@ -59,16 +59,16 @@ def _reduced_later(
         return None  # The selection has other uses, such as its length.
     call, reduction = found[0]
     if reduction in _NEUTRAL:
-        return [f"{name} = {_filled(of, reduction, names)}"]
-    return [f"{_reduced(of, call, reduction, names)}  # in place of {ast.unparse(call)}, without this line"]
+        return [f"{name} = {_filled(selection, reduction, names)}"]
+    return [f"{_reduced(selection, call, reduction, names)}  # in place of {ast.unparse(call)}, without this line"]
 
 
-def _reductions(statement: ast.stmt, of: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[ast.Call, str]]:
-    """Yield each call that reduces `of` (`of.sum()`, `jnp.sum(of)`), and the reduction's name.
+def _reductions(statement: ast.stmt, selection: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[ast.Call, str]]:
+    """Yield each call that reduces a selection (`s.sum()`, `jnp.sum(s)`), and the reduction's name.
 
-    A call with an axis counts if `of` is chosen by a mask of one axis, so that the other axes keep their places.
+    A call with an axis counts if the mask of the selection has one axis, so that the other axes keep their places.
     """
-    keeps_axes = isinstance(of, ast.Subscript) and _ndim(of.slice, names) == 1
+    keeps_axes = isinstance(selection, ast.Subscript) and _ndim(selection.slice, names) == 1
     for node in ast.walk(statement):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
@@ -77,25 +77,25 @@ def _reductions(statement: ast.stmt, of: ast.expr, names: Mapping[str, Any]) -> 
         name = node.func.attr
         if name not in (*_NEUTRAL, *_BY_WHERE):
             continue
-        if (node.func.value is of and not node.args) or (len(node.args) == 1 and node.args[0] is of):
+        if (node.func.value is selection and not node.args) or (len(node.args) == 1 and node.args[0] is selection):
             yield node, name
 
 
-def _reduced(of: ast.Subscript, call: ast.Call, name: str, names: Mapping[str, Any]) -> str:
+def _reduced(selection: ast.Subscript, call: ast.Call, name: str, names: Mapping[str, Any]) -> str:
     axis = "".join(f"axis={ast.unparse(one.value)}" for one in call.keywords)
     if name in _BY_WHERE:
-        array, mask = ast.unparse(of.value), broadcast_mask(of, names)
+        array, mask = ast.unparse(selection.value), broadcast_mask(selection, names)
         return f"jnp.{name}({', '.join(filter(None, (array, axis, f'where={mask}')))})"
-    return f"{_filled(of, name, names)}.{name}({axis})"
+    return f"{_filled(selection, name, names)}.{name}({axis})"
 
 
-def _filled(of: ast.Subscript, name: str, names: Mapping[str, Any]) -> str:
-    """Write `x[mask]` with all elements of `x`, those outside of the mask replaced by the neutral one of a reduction."""
-    array, neutral = ast.unparse(of.value), _NEUTRAL[name]
-    kind = getattr(getattr(value_of(of.value, names), "dtype", None), "kind", "")
+def _filled(selection: ast.Subscript, name: str, names: Mapping[str, Any]) -> str:
+    """Write `x[mask]` with all elements of `x`; outside of the mask, they are the neutral element of a reduction."""
+    array, neutral = ast.unparse(selection.value), _NEUTRAL[name]
+    kind = getattr(getattr(value_of(selection.value, names), "dtype", None), "kind", "")
     if "inf" in neutral and kind in ("i", "u"):
         neutral = f"jnp.iinfo({array}.dtype).{'min' if name == 'max' else 'max'}"
-    return f"jnp.where({broadcast_mask(of, names)}, {array}, {neutral})"
+    return f"jnp.where({broadcast_mask(selection, names)}, {array}, {neutral})"
 
 
 def is_mask(index: ast.expr, names: Mapping[str, Any]) -> bool:
@@ -113,10 +113,10 @@ def is_mask(index: ast.expr, names: Mapping[str, Any]) -> bool:
     return getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 0) > 0
 
 
-def broadcast_mask(of: ast.Subscript, names: Mapping[str, Any]) -> str:
+def broadcast_mask(selection: ast.Subscript, names: Mapping[str, Any]) -> str:
     """Write the mask of `x[mask]` so that it has as many axes as `x`, where both are known: `mask[..., None]`."""
-    text = ast.unparse(of.slice)
-    axes, own = getattr(value_of(of.value, names), "ndim", None), _ndim(of.slice, names)
+    text = ast.unparse(selection.slice)
+    axes, own = getattr(value_of(selection.value, names), "ndim", None), _ndim(selection.slice, names)
     if axes is None or own is None or own >= axes:
         return text
     return (
@@ -127,7 +127,7 @@ def broadcast_mask(of: ast.Subscript, names: Mapping[str, Any]) -> str:
 
 
 def _ndim(index: ast.expr, names: Mapping[str, Any]) -> int | None:
-    """Return the number of axes of a mask: that of the arrays in it; None if that is not known."""
+    """Return the number of axes of a mask: the most axes of an array in it; None if that is not known."""
     if any(isinstance(node, ast.Call | ast.Subscript) for node in ast.walk(index)) and not _is_elementwise(index):
         return None
     values = [value_of(node, names) for node in ast.walk(index) if isinstance(node, ast.Name)]

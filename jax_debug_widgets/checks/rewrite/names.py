@@ -54,7 +54,7 @@ def is_read_first(block: Sequence[ast.stmt], name: str) -> bool:
 
 
 def unused(name: str, *taken: Container[str]) -> str:
-    """Return the name, or with a number behind it, such that none of `taken` has it."""
+    """Return the name, with a number after it if one of `taken` has the name."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(one for one in itertools.chain((name,), numbered) if not any(one in names for names in taken))
 

@@ -20,7 +20,7 @@ def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | No
     """Rewrite all calls of NumPy and SciPy in a statement, and NumPy arrays that a traced value indexes.
 
     Returns:
-      None if there are none, or if jax.numpy lacks one of the functions.
+      None if there are none, or if jax.numpy lacks a function that gets a traced value.
     """
     changed = copy.deepcopy(statement)
     for node in ast.walk(changed):
@@ -44,7 +44,7 @@ def _has_traced(node: ast.AST, names: Mapping[str, Any]) -> bool:
 
 
 def _path(function: ast.expr, names: Mapping[str, Any]) -> str:
-    """Return where a function is in NumPy: `linalg.norm`; empty if it is not NumPy's."""
+    """Return the name of a function inside NumPy, such as `linalg.norm`; empty if it is not NumPy's."""
     value = value_of(function, names)
     if isinstance(function, ast.Attribute):
         module = value_of(function.value, names)

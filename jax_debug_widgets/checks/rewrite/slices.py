@@ -12,13 +12,16 @@ from jax_debug_widgets.checks.rewrite.expressions import replaced
 
 
 def known_lengths(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
-    """Rewrite the slices with traced bounds of a statement without a block; None if there are none, or one is not certain."""
+    """Return the lines of a statement with its traced slices rewritten.
+
+    It is None for a compound statement, if there are no traced slices, or if the length of one is not certain.
+    """
     known = None if hasattr(statement, "body") else with_known_lengths(statement, names)
     return None if known is None or known is statement else ast.unparse(known).splitlines()
 
 
 def with_known_lengths(statement: ast.stmt, names: Mapping[str, Any]) -> ast.stmt | None:
-    """Rewrite each slice with traced bounds: a read by `dynamic_slice_in_dim`, a write by the positions.
+    """Rewrite each slice with traced bounds: a read with `dynamic_slice_in_dim`, a write with the positions.
 
     Args:
       statement: a statement without a block.
@@ -59,7 +62,7 @@ def _traced_slices(node: ast.Subscript, names: Mapping[str, Any]) -> list[ast.Sl
 
 
 def _by_slices(node: ast.Subscript, names: Mapping[str, Any]) -> str | None:
-    """Write `x[b, i:i + 3]` as `jax.lax.dynamic_slice_in_dim(x, i, 3, axis=1)[b]`."""
+    """Write `x[b, i:i + 3]` as `jax.lax.dynamic_slice_in_dim(x, i, 3, axis=1)[b]`; None if an axis or a length is not known."""
     parts, text = _parts(node), ast.unparse(node.value)
     for one in _traced_slices(node, names):
         axis, size = _axis(node, parts.index(one), names), _length(one, names)
@@ -74,7 +77,7 @@ def _by_slices(node: ast.Subscript, names: Mapping[str, Any]) -> str | None:
 
 
 def _axis(node: ast.Subscript, position: int, names: Mapping[str, Any]) -> int | None:
-    """Return the axis of the array that a part of an index is for; None if that is not known."""
+    """Return the axis of the array that a part of an index applies to; None if that is not known."""
     parts = _parts(node)
     before, after = ([one for one in some if not _is_new(one)] for some in (parts[:position], parts[position + 1 :]))
     if not all(isinstance(one, ast.Slice) or _is_ellipsis(one) or _is_number(one, names) for one in before):
@@ -86,7 +89,7 @@ def _axis(node: ast.Subscript, position: int, names: Mapping[str, Any]) -> int |
 
 
 def _by_positions(node: ast.Subscript, names: Mapping[str, Any]) -> str | None:
-    """Write `x[b, i:i + 3]` as `x[b, i + jnp.arange(3)]`; None if the axes would change their places."""
+    """Write `x[b, i:i + 3]` as `x[b, i + jnp.arange(3)]`; None if that would move axes, or if a length is not known."""
     parts, slices = _parts(node), _traced_slices(node, names)
     listed = [one in slices or not (isinstance(one, ast.Slice) or _is_ellipsis(one) or _is_new(one)) for one in parts]
     first, last = listed.index(True), len(listed) - 1 - listed[::-1].index(True)
@@ -125,13 +128,13 @@ def _is_number(part: ast.expr, names: Mapping[str, Any]) -> bool:
     return is_whole_number(value_of(part, names))
 
 
-def _length(of: ast.Slice, names: Mapping[str, Any]) -> str:
-    """Write the length of a slice, its end less its beginning; empty if a traced value is left over."""
-    if of.lower is None or of.upper is None or of.step is not None:
+def _length(part: ast.Slice, names: Mapping[str, Any]) -> str:
+    """Write the length of a slice, its end minus its beginning; empty if a traced value does not cancel."""
+    if part.lower is None or part.upper is None or part.step is not None:
         return ""
     terms = Counter({})
     nodes: dict[str, Sequence[ast.expr]] = {}
-    for bound, sign in ((of.upper, 1), (of.lower, -1)):
+    for bound, sign in ((part.upper, 1), (part.lower, -1)):
         for text, count, factors in _terms(bound, sign):
             terms[text] += count
             nodes[text] = factors
@@ -142,7 +145,7 @@ def _length(of: ast.Slice, names: Mapping[str, Any]) -> str:
 
 
 def _sum(terms: Mapping[str, int]) -> str:
-    """Write a sum of terms, each with how often it counts; the empty one is the number 1."""
+    """Write a sum of terms with their coefficients; the term "" is the number 1."""
     written = []
     for text, count in sorted(terms.items(), key=lambda one: (one[1] < 0, not one[0])):
         size = "" if abs(count) == 1 and text else str(abs(count))
@@ -151,7 +154,7 @@ def _sum(terms: Mapping[str, int]) -> str:
 
 
 def _terms(node: ast.expr, sign: int) -> Iterator[tuple[str, int, Sequence[ast.expr]]]:
-    """Yield the terms of a sum: the text of the term's factors, how often it counts, and the factors."""
+    """Yield the terms of a sum: the text of the term's factors ("" for a number), its coefficient, and the factors."""
     match node:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
             yield from _terms(left, sign)

@@ -33,7 +33,7 @@ def stored_outside(
     Args:
       failing: the expression that needs a value: `float(loss)`, `loss.item()`.
       function: the function around the statement.
-      names: the values of names there.
+      names: the variables at the statement.
     """
     array = _array_of(failing)
     found = _store_of(statement)
@@ -52,7 +52,7 @@ def stored_outside(
 
 
 def _array_of(failing: ast.AST) -> ast.expr | None:
-    """Return the array that is to become a number of Python; None if the expression is no such conversion."""
+    """Return the array that an expression converts to a Python number; None if the expression is not a conversion."""
     match failing:
         case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[array], keywords=[]):
             return array
@@ -62,7 +62,7 @@ def _array_of(failing: ast.AST) -> ast.expr | None:
 
 
 def _store_of(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
-    """Return the container or object in which a statement stores something, and the call that does so."""
+    """Return the container or object in which a statement stores a value, and a call that stores it; None for others."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=store, attr=name)) as call) if name in _ADDS:
             return store, call

@@ -45,6 +45,6 @@ def comparison(session: PanelPorts, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def _compare(session: PanelPorts, run: str, number: int, keys: list[str], send: Callable[[Message], None]) -> None:
-    told = comparison(session, keys)
-    kind, fields = ("error", {"message": told["problem"]}) if "problem" in told else ("compared", told)
+    result = comparison(session, keys)
+    kind, fields = ("error", {"message": result["problem"]}) if "problem" in result else ("compared", result)
     send((reply(kind, run, number, **fields), b""))

@@ -91,8 +91,8 @@ def _line(curves: Sequence[RunCurves], number: int, group: RunGroup, key: Key) -
     curve = together(own)
     chosen = _chosen(curve)
     columns = {"x": curve.x, "seconds": curve.seconds, "y": curve.y, "low": curve.low, "high": curve.high}
-    told = {name: _short(column[chosen]) for name, column in columns.items() if column is not None}
-    return {"group": number, "of": len(own), **told}
+    shortened = {name: _short(column[chosen]) for name, column in columns.items() if column is not None}
+    return {"group": number, "of": len(own), **shortened}
 
 
 def _chosen(curve: Curve) -> np.ndarray:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def histograms_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Message:
     """Make the answer to a `histograms` request: value `value` of site `site`, over all its kept events."""
     site, number = int(asked["site"]), int(asked["value"])
-    kept, of, (edges, counts, odd) = histograms_of_events(run, site, number)
+    kept, total, (edges, counts, odd) = histograms_of_events(run, site, number)
     specs, buffer = pack(
         {
             "event": np.array(kept, np.uint32),
@@ -28,4 +28,4 @@ def histograms_message(run: RunView, request: int, asked: Mapping[str, Any]) -> 
         }
     )
     fields = {"site": site, "value": number, "low": float(edges[0]), "high": float(edges[-1]), "bins": BINS}
-    return reply("histograms", run.key, request, **fields, of=of, data=specs), buffer
+    return reply("histograms", run.key, request, **fields, of=total, data=specs), buffer

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.store import Store
 
 _COUNTS = {"nan": np.nan, "posinf": np.inf, "neginf": -np.inf}
-"""The statistics that count elements that are not finite, and what they count."""
+"""Statistic that counts elements that are not finite -> the number that it counts."""
 
 
 def gathered(store: Store, site: CallSite, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, LaneSpread] | None:
@@ -39,8 +39,8 @@ def _spans(y: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[np.nda
     finite = np.isfinite(y)
     counts = np.add.reduceat(finite.astype(int), starts)
     means, low, high = (
-        np.where(counts > 0, of.reduceat(np.where(finite, y, neutral), starts) / size, np.nan)
-        for of, neutral, size in (
+        np.where(counts > 0, ufunc.reduceat(np.where(finite, y, neutral), starts) / size, np.nan)
+        for ufunc, neutral, size in (
             (np.add, 0.0, np.maximum(counts, 1)),
             (np.minimum, np.inf, 1),
             (np.maximum, -np.inf, 1),

@@ -122,8 +122,8 @@ class Listing:
         self._comm.send({"type": "loaded", "version": VERSION, "id": number, "problem": problem})
 
     def _compare(self, keys: list[str], number: object) -> None:
-        told = comparison(self._session, keys)
-        self._comm.send({"type": "compared", "version": VERSION, "id": number, **told})
+        compared = comparison(self._session, keys)
+        self._comm.send({"type": "compared", "version": VERSION, "id": number, **compared})
 
     def _send(self, runs: Iterable[RunView]) -> None:
         self._send_rows(list(map(self._rows.of, runs)))

@@ -106,7 +106,7 @@ def _norm(run: RunView, site: CallSite) -> _Curve | None:
 
 
 def _is_of_itself(site: CallSite, norm: _Curve | None) -> bool:
-    """Whether a gradient is that of the differentiated number itself, which is always 1."""
+    """Whether a gradient is the derivative of the loss with respect to the loss itself, which is always 1."""
     is_number = site.watch is not None and site.watch.role == "gradient" and site.watch.shape == ()
     return is_number and norm is not None and bool((norm[1] == 1).all())
 
@@ -132,10 +132,10 @@ def _told_apart(
             newest = [None if one is None or not len(one) else repr(one[-1]) for one in columns]
             kept.setdefault((leaf.path.group, len(curve[1]), *newest), (leaf, curve))
     names = Counter(leaf.path.group for leaf, _ in kept.values())
-    told = numbered(
+    labels = numbered(
         [name if names[name := leaf.path.group] == 1 else f"{name} :{leaf.site.line}" for leaf, _ in kept.values()]
     )
-    for (leaf, curve), own in zip(kept.values(), told, strict=True):
+    for (leaf, curve), own in zip(kept.values(), labels, strict=True):
         yield ChartedLeaf(leaf.site, replace(leaf.path, group=own)), curve
 
 
@@ -196,7 +196,7 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
 
 
 def _course(one: ScalarSeries) -> Fact:
-    """Return the fact about a number: the first and the last, of lanes their means."""
+    """Return the fact about a number: its first and its last value; with lanes, the means over the lanes."""
     lanes = one.lanes
     note = one.site.where if lanes is None else f"{one.site.where}, {mean_words(lanes.count, lanes.bad)}"
     is_bad = not np.isfinite(one.values[-1]) or (lanes is not None and lanes.bad > 0)
@@ -222,7 +222,10 @@ def _first_odd(run: RunView, finding: Finding) -> Fact:
 
 
 def born_of(findings: Sequence[Finding]) -> Fact | None:
-    """Return the fact about the NaN that `--check nonfinite` found; None without one. Its headline names it in backticks."""
+    """Return the fact about the NaN that `--check nonfinite` found; None without one.
+
+    The finding's headline has the name of the value in backticks.
+    """
     first = next((one for one in findings if one.kind == "nonfinite"), None)
     if first is None:
         return None
@@ -232,7 +235,7 @@ def born_of(findings: Sequence[Finding]) -> Fact | None:
 
 
 def _odd_value(run: RunView, finding: Finding) -> str:
-    """Return the name of the value of a print that is not finite; empty if it is not known, and for watched values."""
+    """Return the name of the printed value that is not finite; empty for a watched value, and if the name is not known."""
     site, at = finding.site, finding.event
     event = next(iter(run.store.range(at, at + 1)), None) if at is not None else None
     if site is None or site.watch is not None or event is None:
@@ -253,10 +256,10 @@ def _compiled(calls: Sequence[Call]) -> Fact | None:
         return None
     functions = plural(len(set(names)), "function")
     words = "once" if len(names) == 1 else functions if len(set(names)) == len(names) else f"{len(names)} times"
-    of = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
+    count = f"{functions}, " if words.endswith("times") and len(set(names)) > 1 else ""
     took, by_numba = _compiling(calls), sum(call.numba or 0 for call in calls if call.compile is not None)
     numba = f", {in_time(by_numba)} of it Numba" if by_numba > 0 and took / 10 <= by_numba else ""
-    return Fact("Compiled", words, f"{of}{in_time(took)}{numba}")
+    return Fact("Compiled", words, f"{count}{in_time(took)}{numba}")
 
 
 def _compiling(calls: Sequence[Call]) -> float:

@@ -44,7 +44,10 @@ _OF_THE_SESSION = ("watch", "line", "mute", "every")
 
 
 def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
-    """Return the messages that answer `request`; an `error` if that is impossible. It never raises, as a browser asks."""
+    """Return the messages that answer `request`; an `error` if that is impossible.
+
+    It never raises, because nobody in the kernel would see the exception.
+    """
     session.debugger.observers.heard()
     key, number = str(request.get("run", "")), request.get("id")
     number = number if isinstance(number, int) else -1
@@ -62,8 +65,8 @@ def answer(session: PanelPorts, request: dict[str, Any]) -> Iterable[Message]:
         return _answer(session, run, request, number)
     except (ArithmeticError, ImportError, LookupError, OSError, TypeError, ValueError) as error:
         # These errors already say what to install or do, so they need no name of a type.
-        told = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
-        return [(reply("error", key, number, message=told), b"")]
+        message = str(error) if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: {error}"
+        return [(reply("error", key, number, message=message), b"")]
 
 
 def _of_no_run(session: PanelPorts, key: str, number: int, request: dict[str, Any]) -> Message:
@@ -88,8 +91,8 @@ def _program(session: PanelPorts, key: str, number: int, request: dict[str, Any]
             ), b""
         return reply("program", key, number, answer=session.program_views.answer(request)), b""
     except Exception as error:  # noqa: BLE001 - the asker is a browser, and shows why.
-        told = str(error) if isinstance(error, (ValueError, LookupError)) else f"{type(error).__name__}: {error}"
-        return reply("error", key, number, message=told.strip("'")), b""
+        message = str(error) if isinstance(error, (ValueError, LookupError)) else f"{type(error).__name__}: {error}"
+        return reply("error", key, number, message=message.strip("'")), b""
 
 
 def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: int) -> Iterable[Message]:
@@ -118,8 +121,8 @@ def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: 
             session.switches.sample(int(request["site"]), int(request["n"]))
             answers = [(reply("done", run.key, number), b"")]
         case kind if kind in DEBUGGING:
-            told = debugging_answer(session.debugger, run.key, number, request, _sender(panels, run))
-            answers = [*told, *panels.stops_of(run).news()]
+            replies = debugging_answer(session.debugger, run.key, number, request, _sender(panels, run))
+            answers = [*replies, *panels.stops_of(run).news()]
         case unknown:
             msg = f"unknown request {unknown!r}"
             raise ValueError(msg)

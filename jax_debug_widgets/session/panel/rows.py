@@ -68,7 +68,7 @@ class RunRows:
         """Return the row of a run as it is now."""
         status = run.status()
         goes_on = status.state in ("running", "waiting")
-        told, released = self._outline(run, goes_on=goes_on), run.store.released
+        summary, released = self._outline(run, goes_on=goes_on), run.store.released
         return Row(
             key=run.key,
             title=status.title,
@@ -80,10 +80,10 @@ class RunRows:
             started=status.started,
             elapsed=status.elapsed,
             events=status.events,
-            steps=told.steps,
-            value=told.value,
-            last=sendable(told.last),
-            step_ms=sendable(told.ms_a_step),
+            steps=summary.steps,
+            value=summary.value,
+            last=sendable(summary.last),
+            step_ms=sendable(summary.ms_a_step),
             findings=status.findings,
             gone=f"the oldest {plural_came(released)} of it are no longer in memory" if released else "",
             file=str(getattr(run, "path", "")),
@@ -99,13 +99,13 @@ class RunRows:
 
     def _outline(self, run: RunView, *, goes_on: bool) -> RunSummary:
         now, come = time.monotonic(), (len(run.store), run.store.released)
-        before, at, told = self._outlines.get(run.key, ((-1, -1), 0.0, RunSummary()))
+        before, at, summary = self._outlines.get(run.key, ((-1, -1), 0.0, RunSummary()))
         if before == come or (goes_on and now - at < _OUTLINED_S):
-            return told
-        told = outline(run)
+            return summary
+        summary = outline(run)
         took = time.monotonic() - now
-        self._outlines[run.key] = come, now + took / _SHARE, told
-        return told
+        self._outlines[run.key] = come, now + took / _SHARE, summary
+        return summary
 
 
 def row_of_file(row: RunRow) -> Row:

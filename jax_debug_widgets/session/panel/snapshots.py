@@ -36,7 +36,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
     sites = run.store.sites()
     ordered, unordered = (_last_lines(run, sites, ordered=ordered) if lines else [] for ordered in (True, False))
     shown_sites = [site for site in sites if site.id not in run.copies]
-    told = headline(shown_sites)
+    chosen = headline(shown_sites)
     drawn = numbers(run)
     calls = [call for call in run.call_log.calls()[0] if shown(call)]
     return Snapshot(
@@ -48,7 +48,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         series=[series for series, _ in drawn] if lines else [],
         groups=groups(run) if lines else [],
         facts=facts(run, drawn, calls),
-        courses=_courses(run, told),
+        courses=_courses(run, chosen),
         nonfinite={site: counted(found) for site, found in run.store.nonfinite().items()},
         findings=[_problem(finding) for finding in sorted(run.findings, key=severity_of)],
         calls=calls,
@@ -91,10 +91,10 @@ def _last_of(run: RunView, sites: dict[int, CallSite]) -> np.ndarray:
     return np.concatenate(found)[-_LINES:]
 
 
-def _courses(run: RunView, told: Sequence[tuple[SelectedValue, str]]) -> dict[int, Course]:
+def _courses(run: RunView, chosen: Sequence[tuple[SelectedValue, str]]) -> dict[int, Course]:
     """Return site id -> the first and last number of a watched value."""
     found = {}
-    for choice, name in told:
+    for choice, name in chosen:
         if choice.site.watch is not None and len(found) < _COURSES:
             values = numbers_of(run.store, choice)
             if values is not None:

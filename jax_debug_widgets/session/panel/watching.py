@@ -37,7 +37,7 @@ def _switch(session: PanelPorts, run: RunView, request: int, names: list[str], *
 
 def _switch_on(session: PanelPorts, run: RunView, names: list[str]) -> list[CallSite]:
     sites, muted = _watched_as(names, run.store.sites()), session.switches.muted()
-    # Where all sites of a name are on, a value of that name is wanted that no site takes.
+    # If no site of a name is muted, the user wants another value of this name, which no site records.
     switched = {site.watch.name for site in sites if site.watch and site.id in muted}
     missing = [name for name in names if name not in switched]
     for pattern in (*missing, *(one for one in _added_of(run) if bare(one) in names)):
@@ -49,7 +49,7 @@ def _switch_on(session: PanelPorts, run: RunView, names: list[str]) -> list[Call
 
 
 def _switch_off(session: PanelPorts, run: RunView, names: list[str]) -> list[CallSite]:
-    # What was to be watched from the next run on is taken back; what this run watches by that name goes on.
+    # A name that was added for the next run is only removed again; this run goes on watching its values of that name.
     later = {*map(bare, session.added)} - {*map(bare, _added_of(run))}
     sites = _watched_as({*names} - later, run.store.sites())
     for site in sites:

@@ -38,13 +38,13 @@ def raised_note(summary: CallbackSummary, name_file: NameFile) -> str:
     error, site = summary.error, summary.site
     at = place_of(error, name_file)
     is_rejected = isinstance(error, RejectedResultError)
-    told = str(error) if is_rejected else error_line(error) if error else "an exception"
+    cause = str(error) if is_rejected else error_line(error) if error else "an exception"
     verb = "returned what JAX rejects:" if is_rejected else "raised"
     traceback_at = f" run.callbacks[{site.format!r}].traceback is its own traceback."
     given = f" It was given {error.given}." if is_rejected and error.given else ""
     times = f"{summary.raised} of {summary.calls} calls" if summary.calls > 1 else "its only call"
     more = given if is_rejected else traceback_at
-    return f"{site.format} ({_kind(site)} at {site.where}) {verb} {told}{at} ({times}).{more}"
+    return f"{site.format} ({_kind(site)} at {site.where}) {verb} {cause}{at} ({times}).{more}"
 
 
 def eliminated_note(summary: CallbackSummary) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.events import CallSite, Watched
 
 _LEAST_NAME = 3
-"""The least characters of a name that tells what the value is."""
+"""The fewest characters of a name that tells what the value is."""
 _NO_ACTIVATION = re.compile(r"grad|update|params|^opt|state$", re.IGNORECASE)
 
 

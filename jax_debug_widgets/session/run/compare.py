@@ -79,12 +79,12 @@ class LoadedRuns(ShownAsTable, Sequence["LoadedRun"]):
     def labels(self) -> list[str]:
         """Return a label for each run that distinguishes it: the settings of `config` that differ, else its name."""
         names = differing([row.config for row in self.rows])
-        told = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
+        labels = [", ".join(f"{name} {short(row.config.get(name))}" for name in names) for row in self.rows]
         names = [row.called for row in self.rows]
         return (
-            told
-            if all(told) and len(set(told)) == len(told)
-            else [f"{a}, {b}" if b else a for a, b in zip(names, told, strict=True)]
+            labels
+            if all(labels) and len(set(labels)) == len(labels)
+            else [f"{a}, {b}" if b else a for a, b in zip(names, labels, strict=True)]
         )
 
     def plot(self, name: str, *, ax: Axes | None = None, log: bool = False, band: bool = False) -> Axes:

@@ -132,9 +132,9 @@ def common(runs: Sequence[RunCurves], least: int = 2) -> list[Key]:
     return [key for key in keys if seen[key] >= min(least, len(runs))]
 
 
-def _keyed(told: Iterable[tuple[SelectedValue, str]]) -> dict[Key, SelectedValue]:
+def _keyed(chosen: Iterable[tuple[SelectedValue, str]]) -> dict[Key, SelectedValue]:
     """Return the choices by keys that are the same in each run of the program: line numbers change from cell to cell."""
-    ranked = list(told)
+    ranked = list(chosen)
     printed = {choice.name for choice, _ in ranked if choice.site.watch is None}
     kept = [choice for choice, _ in ranked if choice.site.watch is None or choice.name not in printed]
     in_order = sorted(kept, key=lambda one: (one.site.file, one.site.line, one.site.column, one.site.order))

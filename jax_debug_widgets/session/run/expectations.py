@@ -73,7 +73,15 @@ class Expectations:
                 self._awaited.update(one.id for one in others)
 
     def _from_others(self, tap: Tap, ahead: int) -> int:
-        """Balance a call with `ahead` surplus firings, missing ones if negative. Return how many of these other calls had."""
+        """Balance the firings of one call with surplus and missing firings of other calls.
+
+        Args:
+          tap: the tap that fired.
+          ahead: the surplus firings of the call; negative if firings are missing.
+
+        Returns:
+          The number of missing firings that earlier calls had as a surplus.
+        """
         self._ahead[tap] += max(ahead, 0)
         given = min(max(-ahead, 0), self._ahead[tap])
         self._ahead[tap] -= given
@@ -116,11 +124,11 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
     site = tap.site
     name = site.label if is_alone or not site.format else f"{site.label}, {site.format!r}"
     why = " and ".join(_WHY_PHANTOM[cause] for cause in dict.fromkeys(tap.guards))
-    told = (
+    fired = (
         f"{count} of {seen} are phantoms, which would not have fired without vmap: vmap {why}. They are marked, and "
         "left out of series."
     )
-    message = f"{site.where} ({name}): {told}"
+    message = f"{site.where} ({name}): {fired}"
     return Finding("phantom", site, seen - count, seen, 0, message)
 
 

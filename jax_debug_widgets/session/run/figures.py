@@ -41,7 +41,7 @@ def draw_lines(run: Values, names: Sequence[str], *, ax: Axes | None, log: bool,
     for choice, full_name in zip(chosen, full_names(chosen), strict=True):
         try:
             values = numbers_of(run, choice)
-        except ValueError:  # Of several shapes: no line can be drawn.
+        except ValueError:  # The value has several shapes, so no line can be drawn.
             if names:
                 raise
             continue

@@ -31,13 +31,13 @@ def are_of_filter_jit(args: Sequence[Any]) -> bool:
 
 def arguments_before_filter_jit(args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the user's arguments from the arguments that `equinox.filter_jit` gave to JAX."""
-    given_away, kept, (_, *around) = args
+    given_away, kept, (_, *structures) = args
     parts = {**given_away, **kept}
     first, (rest, kwargs) = (
         jax.tree.unflatten(
             tree, [one if other is None else other for one, other in zip(parts[name], others, strict=True)]
         )
-        for name, (others, tree) in zip(("first", "rest"), around, strict=True)
+        for name, (others, tree) in zip(("first", "rest"), structures, strict=True)
     )
     return (first, *rest)[:-1], kwargs  # Equinox adds one argument, so that there is a first one.
 

@@ -17,7 +17,7 @@ _COLUMNS = ("kind", "row", "where", "headline", "why", "fix", "advice", "seen", 
 
 
 class Findings(Lines[Finding]):
-    """The findings of a run. Their text is like a compiler's: the source, why, and what to write."""
+    """The findings of a run. The text of each is like a compiler's message: the source, why, and what to write."""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(text_of, self)) or "<no findings>"

@@ -35,9 +35,14 @@ def birth(found: Sequence[Finding], run: Values, notes: Sequence[str]) -> Findin
 
 
 def event_after(run: Values, program_of: Callable[[int], tuple[str, Any]], hits: LineHits) -> int:
-    """Return the run's first event that is not finite, if all such events are of the call of a check's hit, or of later ones.
+    """Return the position of the run's first event that is not finite, if no such event came before the call of a check's hit.
 
-    It is -1 if one may belong to an earlier call or to no call, and if there is none. `program_of` is that of `CallLog`.
+    It is -1 if there is no such event, and if one may belong to an earlier call or to no call.
+
+    Args:
+      run: the run.
+      program_of: the method of `CallLog`.
+      hits: the hits of the check at one line.
     """
     firsts = [found.first for found in run.store.nonfinite().values()]
     if not firsts:
@@ -126,10 +131,10 @@ def first_words(run: Counted, born: Finding | None) -> str:
     for one in (sites := sites_of(run))[:1]:
         site, calls = one.site, run.call_log.newest + 1
         masked = f", which {site.choice} may mask" if is_masked(run, one, sites) else ""
-        where, of = site.where, ""
+        where, cause = site.where, ""
         if derivatives := derivatives_of(site):
             where = next((each.where for each in _guilty(one)), where)
             later = "" if is_one(derivatives) else " or of what comes after it"
-            of = f", by the derivative of `{derivatives[0].text}`{later}"
-        return f"{where}  {site.label}{of}{when(one.first, one.lane, calls=calls)}{masked}"
+            cause = f", by the derivative of `{derivatives[0].text}`{later}"
+        return f"{where}  {site.label}{cause}{when(one.first, one.lane, calls=calls)}{masked}"
     return ""

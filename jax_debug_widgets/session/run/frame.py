@@ -87,8 +87,8 @@ def _steps(
         inner, digit = np.divmod(inner, length)
         digits.insert(0, digit)
     steps = [outer, *([inner] if len(tap.nesting.loops) > 1 else []), *digits]
-    told = zip(*(one.tolist() for one in steps), strict=True)
-    return [step if known else () for step, known in zip(told, (outer >= 0).tolist(), strict=True)]
+    rows = zip(*(one.tolist() for one in steps), strict=True)
+    return [step if known else () for step, known in zip(rows, (outer >= 0).tolist(), strict=True)]
 
 
 def _lanes(tap: Tap, flat: np.ndarray) -> list[tuple[int, ...]]:

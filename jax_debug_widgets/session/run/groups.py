@@ -90,13 +90,13 @@ def in_loop(all_of_them: Sequence[_T], times_of: Callable[[_T], int]) -> list[_T
 
 
 def numbered(words: Sequence[str]) -> list[str]:
-    """Return words that occur more than once with which of how many each is: `x :4 1/2`."""
+    """Return the words; a word that occurs several times gets its number and their count: `x :4 1/2`."""
     numbers, seen = Counter(words), Counter[str]()
-    told = []
+    groups = []
     for one in words:
         seen[one] += 1
-        told.append(f"{one} {seen[one]}/{numbers[one]}" if numbers[one] > 1 else one)
-    return told
+        groups.append(f"{one} {seen[one]}/{numbers[one]}" if numbers[one] > 1 else one)
+    return groups
 
 
 def hues_of(groups: Iterable[tuple[str, float]]) -> dict[str, int]:

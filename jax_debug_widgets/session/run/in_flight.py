@@ -173,9 +173,9 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
         ids, starts, returns = np.array(
             [(record.id, record.launched_ns, record.dispatched_ns or _NEVER) for record in own]
         ).T
-        latest, around = np.searchsorted(starts, times[fired], side="right") - 1, _around(starts, returns)
+        latest, callers = np.searchsorted(starts, times[fired], side="right") - 1, _callers(starts, returns)
         while (is_over := (latest >= 0) & (times[fired] > returns[latest])).any():
-            latest[is_over] = around[latest[is_over]]
+            latest[is_over] = callers[latest[is_over]]
         is_known = latest >= 0
         is_known &= _quotas_of(own, batch.taps)[latest, batch.tap[fired]] > 0
         is_known &= ~is_told[batch.tap[fired]] | (times[fired] > told_until.get(ident, -1))
@@ -183,15 +183,15 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
     return calls
 
 
-def _around(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
+def _callers(starts: np.ndarray, returns: np.ndarray) -> np.ndarray:
     """Return for each call of a thread, in order, the call with the host function that made it; -1 for none."""
-    around = np.full(len(starts), -1)
+    callers = np.full(len(starts), -1)
     for number in range(1, len(starts)) if (starts[1:] < returns[:-1]).any() else ():
         outer = number - 1
         while outer >= 0 and returns[outer] < starts[number]:
-            outer = around[outer]
-        around[number] = outer
-    return around
+            outer = callers[outer]
+        callers[number] = outer
+    return callers
 
 
 def _by_thread(

@@ -197,11 +197,11 @@ class _Making:
             raise ValueError(
                 f"{path} is a {kind}{other}: give one of the same structure in like=, whose values do not matter"
             )
-        children, around = jax.tree.flatten(like, is_leaf=lambda one: one is not like)
+        children, treedef = jax.tree.flatten(like, is_leaf=lambda one: one is not like)
         if len(children) != len(pairs):
             raise ValueError(f"{path} has {len(pairs)} parts, the one in like= has {len(children)}")
         made = [self.value(one, path + key, example) for (key, one), example in zip(pairs, children, strict=True)]
-        return jax.tree.unflatten(around, made)
+        return jax.tree.unflatten(treedef, made)
 
 
 def _pairs(pairs: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -145,20 +145,20 @@ def _named(numbers: Sequence[int]) -> str:
 
 def status_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int], awaited: Sequence[int]) -> Status:
     """Return the status of a run of several processes."""
-    told = [part.status() for part in parts]
-    first = told[0]
-    titles = list(dict.fromkeys(status.title for status in told))
+    statuses = [part.status() for part in parts]
+    first = statuses[0]
+    titles = list(dict.fromkeys(status.title for status in statuses))
     return replace(
         first,
-        state=min((status.state for status in told), key=_RUNS.index),
+        state=min((status.state for status in statuses), key=_RUNS.index),
         title=" | ".join(titles),
-        elapsed=max(status.elapsed + shift * 1e-9 for status, shift in zip(told, shifts_ns, strict=True)),
-        rate=sum(status.rate for status in told),
-        barrier=_barrier(parts, told, shifts_ns),
-        notes=tuple(_notes(parts, told, awaited)),
+        elapsed=max(status.elapsed + shift * 1e-9 for status, shift in zip(statuses, shifts_ns, strict=True)),
+        rate=sum(status.rate for status in statuses),
+        barrier=_barrier(parts, statuses, shifts_ns),
+        notes=tuple(_notes(parts, statuses, awaited)),
         nonfinite=None,
-        findings=max(status.findings for status in told),
-        processes=tuple(_status_of(part, status) for part, status in zip(parts, told, strict=True)),
+        findings=max(status.findings for status in statuses),
+        processes=tuple(_status_of(part, status) for part, status in zip(parts, statuses, strict=True)),
     )
 
 
@@ -168,9 +168,9 @@ def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
     return ProcessStatus(part.process, part.place.host, status.state, status.events, part.sign, last)
 
 
-def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequence[int]) -> Barrier:
+def _barrier(parts: Sequence[LoadedRun], statuses: Sequence[Status], shifts_ns: Sequence[int]) -> Barrier:
     """Join the barriers of all processes, with the calls that each waits for."""
-    barriers = [status.barrier for status in told]
+    barriers = [status.barrier for status in statuses]
     pending = [
         f"{call} in process {part.process}"
         for part, barrier in zip(parts, barriers, strict=True)
@@ -191,10 +191,10 @@ def _barrier(parts: Sequence[LoadedRun], told: Sequence[Status], shifts_ns: Sequ
     )
 
 
-def _notes(parts: Sequence[LoadedRun], told: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
+def _notes(parts: Sequence[LoadedRun], statuses: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
     """Yield the notes of each process, once if all have the same; then the notes about all processes."""
     says: dict[str, list[int]] = {}
-    for part, status in zip(parts, told, strict=True):
+    for part, status in zip(parts, statuses, strict=True):
         has_no_end = still_open(part.saved.about, part.saved.state)  # One note lists all processes that are gone.
         for note in status.notes:
             if note == has_no_end:

@@ -34,5 +34,5 @@ def _newest_by_site(run: Values) -> dict[int, Event]:
 
 
 def _is_of_one_step(own: Event, other: Event) -> bool:
-    around = min(len(own.step), len(other.step))
-    return (own.call, own.device, own.step[:around]) == (other.call, other.device, other.step[:around])
+    depth = min(len(own.step), len(other.step))
+    return (own.call, own.device, own.step[:depth]) == (other.call, other.device, other.step[:depth])

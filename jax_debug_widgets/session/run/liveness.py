@@ -40,10 +40,10 @@ def _is_running(pid: int) -> bool:
 def _has_ended(pid: int) -> bool:
     """Whether a process has ended, and only its number is left until the process that started it asks how it ended."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:  # There is no such file on this operating system.
         return False
-    return told.rpartition(")")[2].split()[:1] == ["Z"]
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def still_open(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
@@ -68,7 +68,7 @@ def sign_of(about: Mapping[str, Any], state: Mapping[str, Any]) -> str:
 
 
 def at_time(moment: float) -> str:
-    """Write a moment, in seconds since the epoch, as a local time; one that no clock can show as it is."""
+    """Write a time in seconds since the epoch as local time; write the number itself if it is out of range."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
     except (OverflowError, ValueError, OSError):

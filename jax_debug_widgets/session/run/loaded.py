@@ -228,7 +228,7 @@ class LoadedRun(RunView):
             raise AttributeError(msg)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def barrier(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - as that of `Run`.
+    def barrier(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - the same signature as `Run.barrier`.
         """Return True at once: a loaded run has nothing to wait for."""
         return True
 

@@ -1,4 +1,4 @@
-"""Write the notes about a run that was read from a file: those that it had, and how far the file goes."""
+"""Write the notes about a run that was read from a file: the notes that it had, and what the file lacks."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def notes_of(
         )
 
 
-def stopped_note(told: Mapping[str, Any]) -> str:
+def stopped_note(state: Mapping[str, Any]) -> str:
     """Write the note about a recording that has stopped while its program went on."""
-    return f"Recording stopped at {at_time(told['at'])}: {told['why']}. What came later is not in the file."
+    return f"Recording stopped at {at_time(state['at'])}: {state['why']}. What came later is not in the file."

@@ -43,11 +43,11 @@ def report(run: Readable, picture: str = "") -> str:
         "Notes": "\n".join(f"- {note}" for note in notes),
         "Versions": ("Read from a file with " if run.is_loaded else "") + ", ".join(_versions(run)),
     }
-    told = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
+    parts = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
     title = f"{run.name} ({run.title})" if run.name not in ("", run.title) else run.title
     data = base64.b64encode(picture.encode("utf-8", "backslashreplace")).decode()
     drawn = [f"![Overview](data:image/svg+xml;base64,{data})"] if picture else []
-    return "\n\n".join([f"# {_one_line(title)}", _facts(run), *drawn, *told]) + "\n"
+    return "\n\n".join([f"# {_one_line(title)}", _facts(run), *drawn, *parts]) + "\n"
 
 
 def _facts(run: Readable) -> str:
@@ -91,9 +91,9 @@ def _source(run: Readable, file: str, line: int) -> list[str]:
 def _values(run: Readable) -> Iterator[str]:
     """Yield a row for each of the most important values: its first and last number, its range, how often it was not finite."""
     rows: list[tuple[SelectedValue, str, str]] = []
-    told = headline(run.store.sites())
-    counters = Counters(run.store, (choice for choice, _ in told))
-    for choice, name in told:
+    chosen = headline(run.store.sites())
+    counters = Counters(run.store, (choice for choice, _ in chosen))
+    for choice, name in chosen:
         values = numbers_of(run.store, choice)
         if values is not None and not counters.has(choice, values):
             values = values.astype(np.float64)

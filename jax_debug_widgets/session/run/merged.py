@@ -129,7 +129,7 @@ class MergedRun(LoadedRun):
         is_new = any(has_just_written(part.saved.about, part.saved.state) for part in self._parts.parts)
         return self.is_followed and bool(self._parts.awaited) and is_new
 
-    def _status_of(self, state: Any) -> Status:  # noqa: ARG002 - that of each process counts.
+    def _status_of(self, state: Any) -> Status:  # noqa: ARG002 - the status comes from the states of the processes.
         parts = self._parts.parts
         status = status_of_all(parts, self._parts.shifts_ns(), self._parts.awaited)
         return replace(

@@ -58,9 +58,9 @@ class OddSite:
         if self.first is None:
             return self.found.nan > 0
         named = dict(zip(self.site.values, self.first.values, strict=False))
-        told = [named["nan"]] if self.site.watch and "nan" in named else self.first.values
+        numbers = [named["nan"]] if self.site.watch and "nan" in named else self.first.values
         is_count = self.site.watch is not None and "nan" in named
-        return any(_nans(one, is_count=is_count) for one in told)
+        return any(_nans(one, is_count=is_count) for one in numbers)
 
     def finding(self, calls: int, *, masked: bool, follows: bool, operands: str = "") -> Finding:
         """Make the finding about this site; `calls` is the number of the run's calls.
@@ -232,7 +232,7 @@ def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
     def follows(one: OddSite, root: OddSite) -> bool:
         if (
             one.step != root.step
-        ):  # In a later step it may have come in any way; only a NaN does not follow infinities, which may be on purpose.
+        ):  # In a later step any value may follow, except a NaN after infinities, which may be there on purpose.
             return bool(root.found.nan) or not one.found.nan
         own, other = upstream.get(one.site.id), upstream.get(root.site.id)
         return own is None or other is None or own.may_come_from(other)

@@ -1,4 +1,4 @@
-"""Tell which checks have not checked a run, and why."""
+"""Find the checks that have not checked a run, with the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say what the variables were from which a line made the first NaN or infinity, as far as they are watched."""
+"""Describe the values of the watched variables from which a line computed the first NaN or infinity."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.ports import Counted
 
 _NEAR = 2048
-"""How many events are looked at on each side of the NaN, because those of one step come in no order."""
+"""The number of events that are searched on each side of the NaN: the events of one step arrive in no order."""
 
 _MOST = 4
+"""The most variables that are described."""
 
 _WITH_INFINITY = ("bfloat16", "float16", "float32", "float64")
 
 
 def operands_of(run: Counted, event: Event, position: int) -> str:
-    """Say what the variables were that a line read when it made an event's value: `norm` is 0, `w` is from -1 to 2.
+    """Describe the values that a line read when it computed an event's value: `norm` is 0, `w` is from -1 to 2.
 
-    Of a gradient it is the value itself, at which a derivative is infinite. A variable is left out if it is not certain which
-    of several watched values the line read: nothing is better than a wrong number.
+    For a gradient, the value that it belongs to is described: a derivative may be infinite there. A variable is left out if
+    it is not certain which of several watched values the line read.
 
     Args:
-      event: the event of a watched value or gradient; `position` is its position in the run.
+      run: the run.
+      event: the event of a watched value or gradient.
+      position: the position of the event in the run.
     """
     site, watch = event.site, event.site.watch
     if watch is None or event.lane or watch.vmapped:
@@ -54,7 +57,7 @@ def operands_of(run: Counted, event: Event, position: int) -> str:
 
 
 def _times(sites: Sequence[CallSite], site: CallSite) -> int:
-    """Return how many sites the line has for this value, in the same function and phase."""
+    """Return the number of sites that a site's line has for the same value in the same phase."""
     key = (site.file, site.line, site.label, site.phase)
     return len({one.id for one in sites if (one.file, one.line, one.label, one.phase) == key})
 
@@ -81,39 +84,39 @@ def _names_in(text: str) -> list[str]:
     return list(dict.fromkeys(map(ast.unparse, found)))
 
 
-def _read_at(sites: Sequence[CallSite], of: CallSite, name: str) -> CallSite | None:
-    """Return the watched value that a line reads by this name; None if there is none, or it is not certain which.
+def _read_at(sites: Sequence[CallSite], reader: CallSite, name: str) -> CallSite | None:
+    """Return the site of the value that the line of `reader` reads by this name; None if there is not exactly one.
 
-    It is the last one that the function has assigned before the line, or an argument.
+    It is the last value that the function assigned to the name before the line, or an argument of the function.
     """
     found = [
         one
         for one in sites
         if one.watch is not None
         and one.watch.role == "value"
-        and (one.file, one.function, one.phase) == (of.file, of.function, of.phase)
+        and (one.file, one.function, one.phase) == (reader.file, reader.function, reader.phase)
         and one.watch.name.replace('"', "'") == name
-        and (one.line < of.line or one.watch.primitive == "argument")
+        and (one.line < reader.line or one.watch.primitive == "argument")
     ]
     last = max((one.line for one in found), default=0)
     found = [one for one in found if one.line == last]
     return found[0] if len(found) == 1 else None
 
 
-def _is_assigned_after(run: Counted, name: str, site: CallSite, of: CallSite) -> bool:
-    """Return whether a line between the value and the line that reads it may assign the name, to what is not watched.
+def _is_assigned_after(run: Counted, name: str, site: CallSite, reader: CallSite) -> bool:
+    """Whether a line between the site and the line of `reader` may assign another value, which is not watched, to the name.
 
-    It is so, too, if the lines are not known.
+    It is True if the source lines are not known.
     """
-    between = of.line - 1 - max(site.line, site.end_line)
-    lines = lines_up_to(run, of.file, of.line, before=max(between, 0))
+    between = reader.line - 1 - max(site.line, site.end_line)
+    lines = lines_up_to(run, reader.file, reader.line, before=max(between, 0))
     root = re.escape(re.split(r"[.\[]", name)[0])
     assigned = re.compile(rf"\b{root}\b[^=]*(?<![=!<>])=(?!=)|\b(?:for|as|del)\b.*\b{root}\b")
     return not lines or any(map(assigned.search, lines[:-1]))
 
 
 def _beside(run: Counted, site: CallSite, event: Event, position: int) -> Event | None:
-    """Return the event of a site in the same step of the same call on the same device; None if there is not just one."""
+    """Return the event of a site in the same step, call, device and process as `event`; None if there is not exactly one."""
     found: list[int] = []
     for piece in run.store.columns(max(run.store.oldest, position - _NEAR), position + _NEAR):
         found += (piece.first + np.flatnonzero((piece.site == site.id) & (piece.call == event.call))).tolist()

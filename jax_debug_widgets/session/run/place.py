@@ -15,7 +15,7 @@ class JobProcess:
       host: the name of its machine.
       count: the number of processes of the job.
       began: when its part of the run began, in seconds since the epoch by the clock of process 0.
-      ahead: how many seconds its clock is ahead of process 0's.
+      ahead: the seconds that its clock is ahead of the clock of process 0.
       error: the error of `ahead` in seconds.
     """
 

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Compiled:
-    """What was compiled of one function.
+    """The compilations of one function.
 
     Attributes:
       stages: the seconds of each stage of the last program.
-      programs, seconds: how many programs were compiled, and in how many seconds all were traced, lowered and compiled.
+      programs: the number of compiled programs.
+      seconds: the seconds of tracing, lowering and compiling all of them.
     """
 
     stages: dict[Stage, float] = field(default_factory=dict["Stage", float])
@@ -36,7 +37,7 @@ class Preparations:
         self._retraced: dict[str, str | None] = {}
 
     def compiled(self, stage: Stage, function: str, seconds: float) -> None:
-        """Note that a stage has ended. Of functions traced inside others, the outermost ends last and includes the others."""
+        """Note that a stage has ended. The seconds of an outer function include those of inner ones."""
         compiled = self._compiled[function]
         compiled.stages[stage] = seconds
         compiled.seconds += seconds
@@ -76,6 +77,6 @@ class Preparations:
         return {name: sum(one.stages.values()) for name, one in self._compiled.items() if one.programs}
 
     def apart(self) -> tuple[int, float]:
-        """Return how many programs these were, and in how many seconds they were made."""
+        """Return the number of programs that were compiled for no call, and their seconds of tracing and compiling together."""
         apart = [one for one in self._compiled.values() if one.programs]
         return sum(one.programs for one in apart), sum(one.seconds for one in apart)

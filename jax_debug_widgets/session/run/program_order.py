@@ -65,8 +65,10 @@ class ProgramOrder:
     def _path(self, event: Event) -> list[str]:
         """Return the lines that lead to an event, outermost first, and its own line: `train.py:41`."""
         callers = event.tap.callers
-        told = event.site.callers if callers is None else [f"{self._name_file(one.file)}:{one.line}" for one in callers]
-        return [*reversed(told), event.site.where]
+        places = (
+            event.site.callers if callers is None else [f"{self._name_file(one.file)}:{one.line}" for one in callers]
+        )
+        return [*reversed(places), event.site.where]
 
 
 def first_computed(sites: Iterable[CallSite]) -> CallSite:

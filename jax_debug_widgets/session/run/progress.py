@@ -1,4 +1,4 @@
-"""Show how far long work has come: a bar on stderr, or in the notebook, which goes when the work ends."""
+"""Show a progress bar for long work, on stderr or in the notebook. The bar disappears when the work ends."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 _DELAY_S, _PAUSE_S = 2.0, 0.5
-"""The seconds of work before the bar is shown, and between two states of it."""
+"""The seconds of work before the bar is shown, and between two updates of it."""
 
 
 @contextmanager
 def progress(what: str, unit: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar while the work in this context goes on; call what it gives after each of `total` parts.
+    """Show a bar while the body goes on. The body calls the yielded function after each of `total` parts.
 
     Work of less than two seconds shows nothing, and does not load tqdm.
     """

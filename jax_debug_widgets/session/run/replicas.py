@@ -13,7 +13,7 @@ from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
 _LIKE_REPLICAS = 2
-"""The number of distinct values that must be equal to the bit before the processes are taken to compute a series alike."""
+"""Processes count as replicas for a series after this number of distinct values were equal bit by bit."""
 
 
 class OfProcess(Protocol):
@@ -106,9 +106,9 @@ def _is_over(calls: Sequence[Call]) -> bool:
 
 def _first_other_program(first: OfProcess, other: OfProcess) -> tuple[int, str, str] | None:
     """Return the first call, by number, that has different functions in two processes: its number and both names."""
-    ours, theirs = ({call.id: call.name for call in one.call_log.calls()[0]} for one in (first, other))
-    number = next((one for one in sorted(ours.keys() & theirs.keys()) if ours[one] != theirs[one]), None)
-    return None if number is None else (number, ours[number], theirs[number])
+    names, other_names = ({call.id: call.name for call in one.call_log.calls()[0]} for one in (first, other))
+    number = next((one for one in sorted(names.keys() & other_names.keys()) if names[one] != other_names[one]), None)
+    return None if number is None else (number, names[number], other_names[number])
 
 
 def _other_program(first: OfProcess, other: OfProcess, number: int, ours: str, theirs: str) -> Finding:
@@ -154,10 +154,10 @@ def _compared(first: OfProcess, other: OfProcess, site: CallSite, twin: CallSite
         parted = [min(parted)] if parted else []
     for at, value in parted:
         if evident[value]:
-            told = [
+            texts = [
                 store.history.series(one.id, value)[2][row[at]] for (store, one), row in zip(sides, rows, strict=True)
             ]
-            return _parted(first, other, site, site.values[value], at, int(calls[at]), told)
+            return _parted(first, other, site, site.values[value], at, int(calls[at]), texts)
     return are_same
 
 
@@ -219,8 +219,8 @@ def _parted(
     values: Sequence[np.ndarray],
 ) -> Finding:
     label = site.label or site.source
-    told = [np.array2string(value, precision=9, threshold=8) if value.ndim else str(value[()]) for value in values]
-    what = f"its {name} in process {first.process} is {told[0]}, in process {other.process} {told[1]}"
+    texts = [np.array2string(value, precision=9, threshold=8) if value.ndim else str(value[()]) for value in values]
+    what = f"its {name} in process {first.process} is {texts[0]}, in process {other.process} {texts[1]}"
     return Finding.at(
         "replicas",
         site.where,

@@ -213,12 +213,12 @@ def _unmet(run: Reported) -> list[str]:
 
 def _of_failure(run: Reported) -> Iterator[str]:
     """Yield a note about the exception, or the first failed call, that no finding explains and no callback's note tells."""
-    error, told = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
+    error, sentence = run.life.error, f"The program raised {run.life.error}{run.life.raised_at}"
     if not error:
         call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
-        error, told = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
+        error, sentence = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
     if error and not run.explained and not run.callbacks.tells_of(error):
-        yield told
+        yield sentence
 
 
 def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
@@ -235,7 +235,10 @@ def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
 
 
 def of_what_is_let_go(run: Reported) -> Iterator[str]:
-    """Yield notes about lists that have only the end of a long run. They have no numbers, as each change is sent again."""
+    """Yield notes about lists that keep only the newest entries of a long run.
+
+    The notes have no counts, because each change of a note is sent to the browser again.
+    """
     if run.store.released:
         yield (
             "All ended runs together keep at most --max-ended-mb in memory: this run has dropped its "

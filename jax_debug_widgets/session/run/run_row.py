@@ -74,9 +74,9 @@ def row_of(
       load: reads the whole run, if its state in the file is not enough.
       of_one: whether one process has written it. Each of several processes has its own state.
     """
-    told, status = state.get("outline"), state.get("status")
-    if isinstance(told, dict) and isinstance(status, dict) and state.get("is_over") and of_one:
-        found, findings = from_plain(RunSummary, told), told.get("findings", 0)
+    outlined, status = state.get("outline"), state.get("status")
+    if isinstance(outlined, dict) and isinstance(status, dict) and state.get("is_over") and of_one:
+        found, findings = from_plain(RunSummary, outlined), outlined.get("findings", 0)
         title, how, elapsed, events = (status.get(name) for name in ("title", "state", "elapsed", "events"))
     else:
         run = load()

@@ -49,21 +49,21 @@ def scalars(store: Store, copies: Container[int] = ()) -> Iterator[Scalar]:
     Args:
       copies: sites to leave out, because another process has the same values.
     """
-    told = [
+    candidates = [
         (choice, _without_statistic(choice, name))
         for choice, name in headline(site for site in store.sites() if site.id not in copies)
         if _is_number(choice)
     ]
-    printed = {choice.name for choice, _ in told if choice.site.watch is None}
+    printed = {choice.name for choice, _ in candidates if choice.site.watch is None}
     ranked = sorted(
         (
             (rank_of(name, forward=choice.site.phase == "forward", watched=bool(choice.site.watch)), choice, name)
-            for choice, name in told
+            for choice, name in candidates
         ),
         key=lambda one: one[0],
     )
     given: list[Scalar] = []
-    counters = Counters(store, (choice for choice, _ in told))
+    counters = Counters(store, (choice for choice, _ in candidates))
     for rank, choice, name in [one for one in ranked if one[0] < _EXPRESSION] or ranked:
         watch = choice.site.watch
         if watch and choice.site.label in printed:

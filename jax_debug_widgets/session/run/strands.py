@@ -27,6 +27,6 @@ class Strands:
         """Write the lane, `lane 1 of 2`, and the device, if there are several; empty if there is one of each."""
         if not -len(self._lane) <= at < len(self._lane):
             return ""
-        told = [f"lane {self._lane[at]} of {self._lanes}"] if self._lanes > 1 else []
-        told += [f"{self._names[self._device[at]]}"] if self._devices > 1 and self._device[at] >= 0 else []
-        return ", ".join(told)
+        parts = [f"lane {self._lane[at]} of {self._lanes}"] if self._lanes > 1 else []
+        parts += [f"{self._names[self._device[at]]}"] if self._devices > 1 and self._device[at] >= 0 else []
+        return ", ".join(parts)

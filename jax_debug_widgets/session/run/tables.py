@@ -149,16 +149,16 @@ def _values(pa: Any, schema: Any, pieces: Sequence[SegmentSlice]) -> Any:
 def _values_of(pa: Any, kind: Any, tap: Tap, values: Sequence[Column], count: int) -> Any:
     """Return the values of one tap's events, in types that every reader of Parquet knows, one event after the other."""
     each = len(values)
-    told = np.tile(np.arange(each), count)
+    indices = np.tile(np.arange(each), count)
     doubles = [_as_doubles(value, count) for value in values]
     shapes = pa.array([np.shape(value[0]) for value in values], kind.value_type.field("shape").type)
     dtypes = pa.array([value[0].dtype.name for value in values], pa.string())
     data = np.concatenate([np.zeros((count, 0)), *doubles], axis=1).ravel()
     sizes = np.tile(np.array([one.shape[1] for one in doubles], np.int64), count)
     columns = [
-        pa.array(tap.site.values[:each], pa.string()).take(pa.array(told)),
-        dtypes.take(pa.array(told)),
-        shapes.take(pa.array(told)),
+        pa.array(tap.site.values[:each], pa.string()).take(pa.array(indices)),
+        dtypes.take(pa.array(indices)),
+        shapes.take(pa.array(indices)),
         pa.ListArray.from_arrays(_ends(sizes), pa.array(data)),
     ]
     structs = pa.StructArray.from_arrays(columns, fields=list(kind.value_type))

@@ -67,9 +67,11 @@ class WatchedValues(Mapping[str, WatchedValue]):
                 "under another name, or only the derivative uses it, and JAX removes it from the program"
             )
         near = difflib.get_close_matches(name, [*sites, *never.labels], n=3)
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        there = ", ".join(list(sites)[:_MOST]) + (", …" if len(sites) > _MOST else "")
-        raise KeyError(f"{name!r} is not watched in this run; {meant}there are {there or 'no watched values'}{hint}")
+        suggestion = f"did you mean {' or '.join(near)}? " if near else ""
+        known = ", ".join(list(sites)[:_MOST]) + (", …" if len(sites) > _MOST else "")
+        raise KeyError(
+            f"{name!r} is not watched in this run; {suggestion}there are {known or 'no watched values'}{hint}"
+        )
 
     def of_each_process(self, name: str) -> list[str]:
         """Return the names of a value in all processes, if it differs between them; else its own name."""

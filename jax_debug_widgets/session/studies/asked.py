@@ -14,8 +14,8 @@ def require_function(given: object) -> None:
     """
     if not callable(given):
         text = repr(given)
-        told = text if len(text) <= _SHORT and "\n" not in text else f"a value of type {type(given).__name__}"
+        shown = text if len(text) <= _SHORT and "\n" not in text else f"a value of type {type(given).__name__}"
         raise TypeError(
-            f"{told} is no function: give the function and its arguments apart, `f, x` and not `f(x)`; "
+            f"{shown} is no function: give the function and its arguments apart, `f, x` and not `f(x)`; "
             "only the magics take a call, as in `%jaxdebug table f(x)`"
         )

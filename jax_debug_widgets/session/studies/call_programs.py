@@ -91,10 +91,10 @@ class CallPrograms:
             )
             raise ValueError(msg)
         graph = self._graph_of(own, program)
-        told = "the program that this call has run"
+        sentence = "the program that this call has run"
         if own.options.watch is not None and _has_copies(graph):
-            told += "; a copy in it may be there because values are watched"
-        return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": told}
+            sentence += "; a copy in it may be there because values are watched"
+        return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": sentence}
 
     def _graph_of(self, run: Run, program: Any) -> Graph:
         """Return the program as nested boxes; the first call makes them."""

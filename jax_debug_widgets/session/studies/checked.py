@@ -24,6 +24,6 @@ def checked_text(run: Run, muted: frozenset[str]) -> str:
     amount = plural(len(found), "finding") if found else "nothing found"
     if state == "failed":
         amount += " before the exception"
-    told = [f"{amount}, {plural(len(done), 'check')} ran{': ' * bool(done)}{', '.join(done)}"]
-    told += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
-    return "\n\n".join([f"jaxdebug: {'; '.join(told)}", *([str(found)] if found else [])])
+    parts = [f"{amount}, {plural(len(done), 'check')} ran{': ' * bool(done)}{', '.join(done)}"]
+    parts += [f"not checked: {', '.join(names)}, because {why}" for why, names in reasons.items()]
+    return "\n\n".join([f"jaxdebug: {'; '.join(parts)}", *([str(found)] if found else [])])

@@ -77,7 +77,7 @@ def event_cost(prints: bool, shapes: Shapes, dtypes: Types) -> EventCost:
 
 
 def _best(program: Callable[[], Any]) -> float:
-    seconds_of(program)  # Compiled now.
+    seconds_of(program)  # The first call compiles it.
     return min(seconds_of(program) for _ in range(_REPEATS))
 
 

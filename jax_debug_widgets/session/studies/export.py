@@ -108,12 +108,12 @@ class Exported:
         return getattr(self.load(), self.name)
 
     def check(self) -> ExportCheck:
-        """Run both, jitted, on the arguments of the export, and compare the bits of the results.
+        """Run the function and the package, both jitted, on the arguments of the export; compare the results bit by bit.
 
-        What the function gives is kept in `expected.npz`, for the folder's own test.
+        The results of the function are written to `expected.npz`, for the folder's own test.
 
         Raises:
-          AssertionError: a result is not equal to the bit. NotImplementedError: host functions are to be filled in.
+          AssertionError: a result is not equal bit by bit. NotImplementedError: host functions are not filled in yet.
         """
         if self.hosts and (self.path / "host.py").read_text(encoding="utf-8") == host_text(self._written):
             raise NotImplementedError(f"fill in {', '.join(self.hosts)} in host.py first")
@@ -126,8 +126,8 @@ class Exported:
         if (place := first_that_differs(expected, found)) is not None:
             with uncached():
                 is_stale = first_that_differs(results_of(call.function), found) is None
-            told = f"result {place} of {self.name} is not equal to the bit"
-            raise AssertionError(f"{told}; {_STALE}" if is_stale else told)
+            sentence = f"result {place} of {self.name} is not equal to the bit"
+            raise AssertionError(f"{sentence}; {_STALE}" if is_stale else sentence)
         _save(self.path / "expected.npz", [f"r{place}" for place in range(len(expected))], expected)
         again, is_same = self._retraced(self.load())
         return ExportCheck(self.name, len(found), is_same, diff(self._written.program, again, dead=False))
@@ -145,8 +145,8 @@ class Exported:
         return f"not the same program: {self.difference.headline}"
 
     def _lines(self) -> list[str]:
-        told = "the same program" if self.is_same else self._otherwise()
-        lines = [f"{self.name} is in {self.path}: {told}"]
+        verdict = "the same program" if self.is_same else self._otherwise()
+        lines = [f"{self.name} is in {self.path}: {verdict}"]
         lines += [f"fill in {one} in host.py: it runs on the host, where JAX cannot see it" for one in self.hosts]
         return [*lines, *self.notes, *self._path_lines(), f"from {self.path.name} import {self.name}", _CHECKED]
 

@@ -1,4 +1,4 @@
-"""Say what running a written package beside its original has shown."""
+"""Hold the result of running an exported package and the original function on the same arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from jax_debug_widgets.graphs.diff import Diff
 
 @dataclass(frozen=True)
 class ExportCheck:
-    """The answer of `Exported.check`: all results are equal to the bit.
+    """The answer of `Exported.check`: all results are equal bit by bit.
 
     Attributes:
-      name: the name of the function. `results`: how many arrays it gives.
-      is_same: whether the package, traced now, computes the same by the same operations.
+      name: the name of the function.
+      results: the number of arrays that it returns.
+      is_same: whether the package, traced now, computes the same results by the same operations.
       difference: how its equations differ from those of the original.
     """
 
@@ -27,8 +28,8 @@ class ExportCheck:
     difference: Diff
 
     def __repr__(self) -> str:
-        told = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
-        return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {told}"
+        verdict = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
+        return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {verdict}"
 
 
 def first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:

@@ -124,7 +124,7 @@ class _Search:
 
     def _passes(self, fast: Numbers) -> list[tuple[str, str]]:
         """Return the changes of XLA's options that change the numbers. XLA ignores the names of passes that it lacks."""
-        told: list[tuple[str, str]] = []
+        results: list[tuple[str, str]] = []
         for name, options in _WAYS.items():
             if not self._goes_on():
                 break
@@ -133,10 +133,10 @@ class _Search:
             except Exception:  # noqa: BLE001, S112 - this XLA does not have the option.
                 continue
             if _is_same(outputs, self._slow.outputs):
-                told.append((name, AS_OP_BY_OP))
+                results.append((name, AS_OP_BY_OP))
             elif not _is_same(outputs, fast.outputs):
-                told.append((name, OTHER_NUMBERS))
-        return told
+                results.append((name, OTHER_NUMBERS))
+        return results
 
     def _notes(self, first: Observed | None) -> Any:
         if not self._goes_on():

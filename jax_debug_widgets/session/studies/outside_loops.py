@@ -9,8 +9,8 @@ _LOOPS = frozenset({"scan", "while", "cond"})
 
 def outside_loops(program: Program) -> int:
     """Return the number of equations that run one by one: those in loops and branches run with the equation around them."""
-    around = {(one.path, one.number): one.primitive in _LOOPS for one in program.equations}
+    is_loop = {(one.path, one.number): one.primitive in _LOOPS for one in program.equations}
     return sum(
-        not any(around.get((one.path[:depth], number)) for depth, (number, _) in enumerate(one.path))
+        not any(is_loop.get((one.path[:depth], number)) for depth, (number, _) in enumerate(one.path))
         for one in program.equations
     )

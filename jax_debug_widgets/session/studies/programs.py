@@ -139,10 +139,10 @@ def traces_of(
 ) -> Traces:
     """Compare two traces of a function: are they the same program? See `jax_debug_widgets.traces`."""
     own, owner = _python_function(inspect.unwrap(function))
-    before, meant = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
+    before, outside = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
     after = traced(session, function, args, kwargs)[1]
-    now_meant = _values_outside(own, owner)
-    changed = {name: (value, now) for name, now in now_meant.items() if (value := meant.get(name, now)) != now}
+    outside_now = _values_outside(own, owner)
+    changed = {name: (value, now) for name, now in outside_now.items() if (value := outside.get(name, now)) != now}
     lines: dict[str, set[int]] = {}
     for one in (*before.equations, *after.equations):
         if one.source is not None and not is_library(one.source.file):
@@ -166,7 +166,7 @@ def traces_of(
 
 
 def _python_function(function: Any) -> tuple[Any, Any]:
-    """Return the function that Python runs, and the object that it is a method of; None if it is of none."""
+    """Return the function that Python runs, and the object that it is a method of; None if it is no method."""
     if inspect.ismethod(function):
         return function.__func__, function.__self__
     call: Any = inspect.getattr_static(type(function), "__call__", None)
@@ -207,8 +207,8 @@ def _flops_by_xla(found: Traced) -> float | None:
         return None
     try:
         program = jaxpr_as_fun(ClosedJaxpr(found.jaxpr, found.consts))
-        told = jax.jit(program).lower(*found.operands).cost_analysis()
-    except Exception:  # noqa: BLE001 - it is a further figure; a program that cannot be lowered still has a table.
+        analysis = jax.jit(program).lower(*found.operands).cost_analysis()
+    except Exception:  # noqa: BLE001 - the flops are optional; a program that cannot be lowered still has a table.
         return None
-    count = told.get("flops", -1.0) if isinstance(told, dict) else -1.0
+    count = analysis.get("flops", -1.0) if isinstance(analysis, dict) else -1.0
     return count if count >= 0 else None  # A negative number means that XLA has no count.

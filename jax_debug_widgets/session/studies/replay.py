@@ -146,5 +146,5 @@ def call_again(
     where = (
         f"The arrays of this call were on {devices} devices. Here they are on one: sums may differ in the last bits."
     )
-    told = note_about(function, name, run.saved.sources)
-    return function, args, kwargs, " ".join(filter(None, (where if devices != 1 else "", told)))
+    note = note_about(function, name, run.saved.sources)
+    return function, args, kwargs, " ".join(filter(None, (where if devices != 1 else "", note)))

@@ -1,4 +1,4 @@
-"""Tell whether the function of a replay is the one that the file of a run has the text of."""
+"""Compare the function of a replay with the source text in the file of the run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def note_about(function: Callable[..., Any], name: str, sources: Mapping[str, Any]) -> str:
-    """Return a note if the function has another name than that of the call, or another text than in the file; else nothing.
+    """Return a note if the function's name or source text differs from the recorded one; "" if neither is known to differ.
 
     Args:
-      name: the name of the function of the call.
+      name: the name of the function that the recorded call was made to.
       sources: file -> its text when the run was recorded.
     """
     own = getattr(inspect.unwrap(function), "__name__", name)

@@ -67,8 +67,8 @@ def _in_words(value: WatchedValue) -> str:
         return ""
     low, high = value["min"][-1], value["max"][-1]
     spoilt = [(name, int(value[name][-1])) for name in _NOT_FINITE if name in value and value[name][-1]]
-    told = [f"{_number(low)} … {_number(high)}"] if np.isfinite(low) else []
-    return ", ".join([*told, *(f"{count:,} {_WORDS[name]}" for name, count in spoilt)])
+    parts = [f"{_number(low)} … {_number(high)}"] if np.isfinite(low) else []
+    return ", ".join([*parts, *(f"{count:,} {_WORDS[name]}" for name, count in spoilt)])
 
 
 _WORDS = {"nan": "NaN", "posinf": "∞", "neginf": "-∞"}

@@ -44,10 +44,10 @@ class ResultDifference:
     def __str__(self) -> str:
         steps = "" if self.ulp is None else f", {self.ulp} ulp"
         where = f"result{self.path}"
-        told = f"by at most {self.largest:.3g} (relative {self.relative:.3g}{steps})"
+        size = f"by at most {self.largest:.3g} (relative {self.relative:.3g}{steps})"
         if math.isnan(self.largest):
-            told = "some of them NaN in one of the two only"
-        return f"{where}: {self.count} of {self.size} elements differ, {told}"
+            size = "some of them NaN in one of the two only"
+        return f"{where}: {self.count} of {self.size} elements differ, {size}"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ function shown() {
 }
 
 describe("the side panel", () => {
-  it("says what to do where nothing was captured, no kernel is, or no notebook", () => {
+  it("says what to do without captures, without a kernel or without a notebook", () => {
     const { followed } = shown();
     expect(host.textContent).toContain("%load_ext jax_debug_widgets");
     act(() => {
@@ -68,7 +68,7 @@ describe("the side panel", () => {
     expect([text("td.col-ms")[1], text("td.col-findings")[1]]).toEqual(["5.12", "2"]);
   });
 
-  it("tells a run that its user ended from one that failed", () => {
+  it("distinguishes a run that its user ended from one that failed", () => {
     const { comm } = shown();
     const runs = (["failed", "stopped", "interrupted"] as const).map((state, i) => row(state, { state, started: i }));
     act(() => comm.receive(message(...runs)));
@@ -76,7 +76,7 @@ describe("the side panel", () => {
     expect(all(".run-detail .bad-text").map(({ textContent }) => textContent)).toEqual(["Failed"]);
   });
 
-  it("renames a run in its place, asks for those that are ticked side by side, and says what came of a file", () => {
+  it("renames a run in place, requests a comparison of selected runs, and reports the result for a file", () => {
     const { comm } = shown();
     act(() => comm.receive(message(row("a"), row("b", { started: 1 }))));
     click("[aria-label='Rename run a']");
@@ -93,7 +93,7 @@ describe("the side panel", () => {
     expect(text("[role=alert]")).toEqual(["These runs cannot be compared: so."]);
   });
 
-  it("shows the panel of the run that is chosen, which the kernel is asked to make ready", () => {
+  it("shows the panel of the chosen run, which it requests from the kernel", () => {
     const { comm } = shown();
     act(() => comm.receive(message(row("a"), row("b"))));
     click("[data-run=a] .run-open");
@@ -105,7 +105,7 @@ describe("the side panel", () => {
     expect(host.querySelector("[data-jaxdebug-run]")).toBeNull();
   });
 
-  it("asks for the panel once, whatever else comes of the run, and again of the kernel that knows it after a reload", () => {
+  it("requests the panel once, whatever else arrives, and again after a reload", () => {
     const known = signal<KernelLink | undefined>(undefined);
     const close = openRun(host, "a", () => known.value);
     expect(host.textContent).toContain("No open notebook's kernel knows this run.");
@@ -148,7 +148,7 @@ describe("the item in the status bar", () => {
     statusBar: true,
   } as const);
 
-  it("says how the effects of the newest run stand, and is not there before the first", () => {
+  it("shows the state of the effects of the newest run, and is hidden before the first", () => {
     const { comm, followed } = shown();
     const open = vi.fn();
     act(() => render(<StatusItem followed={followed} settings={settings} onOpen={open} />, host));

@@ -9,13 +9,13 @@ function kernelWith(status: string, isDisposed = false) {
 }
 
 describe("comm_info_request on the control channel", () => {
-  it("is made of a kernel that is shown as idle as well: a debugger's request has that effect while a cell runs", async () => {
+  it("is also sent to a kernel that is shown as idle: a debugger's request has that effect while a cell runs", async () => {
     for (const status of ["busy", "unknown", "idle"]) {
       expect(await askControl(kernelWith(status).kernel)).toEqual({ status: "ok", comms: { c: {} } });
     }
   });
 
-  it("is not made of a kernel that is gone", async () => {
+  it("is not sent to a kernel that is gone", async () => {
     const { kernel, sendControlMessage } = kernelWith("dead", true);
     expect(await askControl(kernel)).toBeUndefined();
     expect(sendControlMessage).not.toHaveBeenCalled();

@@ -18,7 +18,7 @@ function follow(tracker: FakeTracker) {
 const shown = ({ current }: Follower) => [current.value?.name, current.value?.link?.kernel.id];
 
 describe("the notebook that is followed", () => {
-  it("is the one that was last worked in", () => {
+  it("is the notebook that was active last", () => {
     const one = new FakeNotebook("folder/one.ipynb", new FakeKernel("1"));
     const two = new FakeNotebook("two.ipynb", new FakeKernel("2"));
     const tracker = new FakeTracker([one]);
@@ -48,7 +48,7 @@ describe("the notebook that is followed", () => {
     expect(open).toHaveBeenCalledTimes(2);
   });
 
-  it("is followed to another kernel, and to none", () => {
+  it("gets a new link if its kernel changes, and none without a kernel", () => {
     const first = new FakeKernel("1");
     const notebook = new FakeNotebook("one.ipynb", first);
     const tracker = new FakeTracker([notebook]);

@@ -15,7 +15,7 @@ const settled = () => vi.waitFor(() => undefined);
 afterEach(() => vi.useRealTimers());
 
 describe("the link to a kernel", () => {
-  it("hears of the runs that begin while it listens", () => {
+  it("receives the runs that begin while it listens", () => {
     const kernel = new FakeKernel("k");
     const { link, begun } = linkTo(kernel);
     const comm = kernel.open();
@@ -25,7 +25,7 @@ describe("the link to a kernel", () => {
     expect(begun).toHaveBeenCalledTimes(1);
   });
 
-  it("finds the comm that was opened before the page was there, and asks for all", async () => {
+  it("finds the comm that was opened before the page loaded, and requests all runs", async () => {
     const kernel = new FakeKernel("k", ["earlier"]);
     const { link, begun } = linkTo(kernel);
     await vi.waitFor(() => expect(kernel.attached).toHaveLength(1));
@@ -46,7 +46,7 @@ describe("the link to a kernel", () => {
     expect(kernel.attached.map(({ commId }) => commId)).toEqual(["earlier"]);
   });
 
-  it("asks a kernel that reads its control channel alone there, and for the panel that the page cannot have", async () => {
+  it("uses the control channel if the kernel reads only that, also for the panel", async () => {
     vi.useFakeTimers();
     const kernel = new FakeKernel("k", ["earlier"], new Promise(() => {}));
     const { link } = linkTo(kernel, async () => kernel.commInfo() as Awaited<ReturnType<AskControl>>);
@@ -62,7 +62,7 @@ describe("the link to a kernel", () => {
     expect(comm?.sent).toEqual([{ type: "list" }]);
   });
 
-  it("leaves the panel to the page's widgets where the kernel answers as usual", async () => {
+  it("leaves the panel to the page's widgets if the kernel answers as usual", async () => {
     const kernel = new FakeKernel("k", ["earlier"]);
     linkTo(kernel);
     await vi.waitFor(() => expect(kernel.attached).toHaveLength(1));
@@ -70,7 +70,7 @@ describe("the link to a kernel", () => {
     expect(kernel.controlled).toEqual([]);
   });
 
-  it("leaves the control channel alone where the kernel answers at once", async () => {
+  it("does not use the control channel if the kernel answers at once", async () => {
     vi.useFakeTimers();
     const kernel = new FakeKernel("k", ["earlier"]);
     const askControl = vi.fn(async () => undefined);
@@ -102,7 +102,7 @@ describe("the link to a kernel", () => {
     expect(kernel.attached.map(({ commId }) => commId)).toEqual(["earlier"]);
   });
 
-  it("lists the runs of several engines, and asks each about its own, the way that this one is reached", () => {
+  it("lists the runs of several engines, and asks each about its own on the right channel", () => {
     const kernel = new FakeKernel("k");
     const { link, begun } = linkTo(kernel);
     const [first, second] = [kernel.open("first"), kernel.open("second")];
@@ -124,7 +124,7 @@ describe("the link to a kernel", () => {
     expect(link.runs.newestFirst.value.map(({ key }) => key)).toEqual(["c", "a"]);
   });
 
-  it("asks engines for what notebooks lack when the runs of all are over", () => {
+  it("asks engines for missing outputs when the runs of all are over", () => {
     vi.useFakeTimers();
     const kernel = new FakeKernel("k");
     const compare = vi.fn();
@@ -149,7 +149,7 @@ describe("the link to a kernel", () => {
     expect(kernel.asked).toBe(0);
   });
 
-  it("forgets the runs of a kernel that restarts, and hears of the new ones", () => {
+  it("drops the runs of a kernel that restarts, and receives the new ones", () => {
     const kernel = new FakeKernel("k");
     const { link } = linkTo(kernel);
     kernel.open().receive(message(row("a")));
@@ -181,7 +181,7 @@ describe("the link to a kernel", () => {
     expect(comm.sent).toEqual([{ type: "list" }]);
   });
 
-  it("refuses a kernel of another version with a sentence, and leaves alone what is not for it", () => {
+  it("refuses a kernel of another version with a reason, and ignores other messages", () => {
     const kernel = new FakeKernel("k");
     const { link } = linkTo(kernel);
     const comm = kernel.open();

@@ -3,7 +3,7 @@ import { row } from "../test/fakes";
 import { Runs } from "./runs";
 
 describe("the runs of a kernel", () => {
-  it("are listed with the newest first, as the kernel last told of them", () => {
+  it("are listed with the newest first, in their latest state", () => {
     const runs = new Runs();
     runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a"), row("b")] });
     runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a", { events: 7 })] });
@@ -22,7 +22,7 @@ describe("the runs of a kernel", () => {
     );
   });
 
-  it("go when the kernel lets go of them, and all when it begins anew", () => {
+  it("are removed when the kernel drops them, and all when it restarts", () => {
     const runs = new Runs();
     runs.apply({ type: "runs", version: 1, way: "shell", keys: ["a", "b"], runs: [row("a"), row("b")] });
     runs.apply({ type: "runs", version: 1, way: "shell", keys: ["b", "c"], runs: [row("c")] });

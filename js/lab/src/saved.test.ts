@@ -26,7 +26,7 @@ function notebook(...htmls: string[]) {
 }
 
 describe("an output", () => {
-  it("is asked for when the kernel has written it since, once a picture", () => {
+  it("is requested if the kernel has written it since, once a picture", () => {
     const { saved } = notebook(picture("a", 1), picture("b", 4));
     const ask = vi.fn();
     saved.compare([row("a", { saved: 2 }), row("b", { saved: 4 }), row("elsewhere", { saved: 9 })], ask);
@@ -47,16 +47,19 @@ describe("an output", () => {
     expect(outputs[0]?.all[0]).toMatchObject({ output_type: "display_data", data });
   });
 
-  it.each(["running", "waiting", "paused"] as const)("is ended with its kernel where its run was %s", (state) => {
-    const { saved, html, outputs } = notebook(picture("a", 1), picture("b", 1, "Done"));
-    saved.end([row("a", { state, events: 12, elapsed: 3.5 }), row("b", { state: "done" })]);
-    expect(html(0)).toContain("Kernel gone");
-    expect(html(0)).toContain("12 prints and values · 3.50 s");
-    expect(html(1)).toBe(picture("b", 1, "Done"));
-    expect(outputs[0]?.all[0]?.data["text/plain"]).toBe(
-      "jaxdebug: f() — kernel gone after 3.50 s, 12 prints and values",
-    );
-  });
+  it.each(["running", "waiting", "paused"] as const)(
+    "is marked as ended with its kernel if its run was %s",
+    (state) => {
+      const { saved, html, outputs } = notebook(picture("a", 1), picture("b", 1, "Done"));
+      saved.end([row("a", { state, events: 12, elapsed: 3.5 }), row("b", { state: "done" })]);
+      expect(html(0)).toContain("Kernel gone");
+      expect(html(0)).toContain("12 prints and values · 3.50 s");
+      expect(html(1)).toBe(picture("b", 1, "Done"));
+      expect(outputs[0]?.all[0]?.data["text/plain"]).toBe(
+        "jaxdebug: f() — kernel gone after 3.50 s, 12 prints and values",
+      );
+    },
+  );
 
   it("is left as it is in a notebook that cannot be written, or is closed", () => {
     for (const close of [true, false]) {
@@ -69,7 +72,7 @@ describe("an output", () => {
   });
 });
 
-it("ends with the lines that the page has seen, as text", () => {
+it("a saved output ends with the lines that the page has seen, as text", () => {
   const lines = ["0  loss 1  In [1]:2", "1  <img src=x onerror=alert(1)>  In [1]:2"];
   const seen = { events: 2, elapsed: 1, streams: [{ name: "Unordered", received: 2, lines }] };
   const [html, text] = ended(

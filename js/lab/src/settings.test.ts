@@ -4,7 +4,7 @@ import { expect, it, vi } from "vitest";
 import schema from "../schema/plugin.json";
 import { load } from "./settings";
 
-it("has the schema's defaults where there is no registry, or it fails", async () => {
+it("the settings are the defaults of the schema if there is no registry, or it fails", async () => {
   const defaults = Object.fromEntries(Object.entries(schema.properties).map(([name, value]) => [name, value.default]));
   expect((await load(null, "plugin")).value).toEqual(defaults);
   vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -13,7 +13,7 @@ it("has the schema's defaults where there is no registry, or it fails", async ()
   expect(console.warn).toHaveBeenCalled();
 });
 
-it("follows what the user sets", async () => {
+it("the settings follow the user's choice", async () => {
   const loaded = { composite: { side: "left" }, changed: new Signal<object, void>({}) };
   const registry = { load: async () => loaded } as unknown as ISettingRegistry;
   const settings = await load(registry, "plugin");

@@ -42,7 +42,7 @@ describe("the stand-in for the model of a busy kernel", () => {
     expect(model.widget_manager?.kernel).toBe(kernel);
   });
 
-  it("hands on the messages of that comm alone", async () => {
+  it("forwards only the messages of its comm", async () => {
     const { kernel, heard } = await standIn();
     kernel.iopubMessage.emit(said("other"));
     kernel.iopubMessage.emit(said("c", "update"));
@@ -52,7 +52,7 @@ describe("the stand-in for the model of a busy kernel", () => {
     expect(heard).toHaveBeenCalledWith({ type: "stop" }, []);
   });
 
-  it("has what was missed asked for when the connection is back", async () => {
+  it("requests missed messages when the connection is back", async () => {
     const { kernel, again } = await standIn();
     kernel.connectionStatusChanged.emit("connecting");
     expect(again).not.toHaveBeenCalled();
@@ -60,7 +60,7 @@ describe("the stand-in for the model of a busy kernel", () => {
     expect(again).toHaveBeenCalledOnce();
   });
 
-  it("leaves with the kernel", async () => {
+  it("is removed with the kernel", async () => {
     const { kernel, heard, leave } = await standIn();
     kernel.dispose();
     await vi.waitFor(() => expect(leave).toHaveBeenCalledOnce());

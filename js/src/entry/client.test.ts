@@ -22,7 +22,7 @@ function receive(state: string): void {
   client.receive({ ...content, status: { ...(content.status as object), state } }, [buffer]);
 }
 
-it("asks again when a run that goes on says nothing for long: its last batch may be lost", () => {
+it("the client asks again if a run is silent for long: its last batch may be lost", () => {
   receive("running");
   vi.advanceTimersByTime(4900);
   expect(sent).toEqual([]);
@@ -32,7 +32,7 @@ it("asks again when a run that goes on says nothing for long: its last batch may
   expect(sent).toHaveLength(1);
 });
 
-it("waits anew after each batch", () => {
+it("the client restarts its waiting time after each batch", () => {
   receive("running");
   vi.advanceTimersByTime(4900);
   receive("waiting");
@@ -40,14 +40,14 @@ it("waits anew after each batch", () => {
   expect(sent).toEqual([]);
 });
 
-it.each(["done", "failed"])("expects nothing more of a run that is %s", (state) => {
+it.each(["done", "failed"])("the client expects nothing more of a run that is %s", (state) => {
   receive("running");
   receive(state);
   vi.advanceTimersByTime(60_000);
   expect(sent).toEqual([]);
 });
 
-it("does not ask a kernel that is gone", () => {
+it("the client does not ask a kernel that is gone", () => {
   receive("running");
   client.lose();
   vi.advanceTimersByTime(60_000);
@@ -61,7 +61,7 @@ describe("a stop", () => {
   };
   const here = () => sent.filter(({ type }) => type === "here");
 
-  it("is answered at once, and for as long as it stands", () => {
+  it("is confirmed at once, and for as long as it lasts", () => {
     receive("running");
     stop();
     expect(here()).toMatchObject([{ type: "here", run: "run-1", stop: 3 }]);
@@ -76,7 +76,7 @@ describe("a stop", () => {
     expect(here()).toHaveLength(4);
   });
 
-  it("may come before all else of a run, which is shown once its state is here", () => {
+  it("may arrive before the rest of a run, which is shown once its state has arrived", () => {
     stop();
     expect(sent.map(({ type }) => type)).toEqual(["sync", "here"]);
     expect(client.find("run-1")).toBeUndefined();
@@ -84,12 +84,12 @@ describe("a stop", () => {
     expect(client.find("run-1")?.debugger.stop?.id).toBe(3);
   });
 
-  it("that ended in a run that nobody asked about is nothing", () => {
+  it("is ignored if it ended in a run without a view", () => {
     client.receive(golden("stop_ended").content);
     expect(sent).toEqual([]);
   });
 
-  it("is no longer vouched for when the kernel is gone", () => {
+  it("is no longer confirmed when the kernel is gone", () => {
     stop();
     client.lose();
     vi.advanceTimersByTime(60_000);

@@ -17,8 +17,8 @@ function engines() {
   return { first, second, sent };
 }
 
-describe("what the page asks of engines by itself", () => {
-  it("waits until the runs of all engines are over; what the user asks does not", () => {
+describe("the page's own requests to engines", () => {
+  it("wait until the runs of all engines are over, unlike the user's requests", () => {
     const { first, second, sent } = engines();
     first.request(SYNC);
     first.setActive(true);
@@ -43,7 +43,7 @@ describe("what the page asks of engines by itself", () => {
     second.end();
   });
 
-  it("is asked soon where no run goes on, as after a reload of the page", () => {
+  it("are sent soon if no run is in progress, as after a reload of the page", () => {
     const { first, second, sent } = engines();
     first.request(SYNC);
     vi.advanceTimersByTime(2900);
@@ -54,7 +54,7 @@ describe("what the page asks of engines by itself", () => {
     second.end();
   });
 
-  it("is asked of one engine when the other is gone", () => {
+  it("are sent to one engine when the other is gone", () => {
     const { first, second, sent } = engines();
     second.setActive(true);
     vi.advanceTimersByTime(60_000);

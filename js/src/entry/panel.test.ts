@@ -43,7 +43,7 @@ afterEach(() => {
 });
 
 describe("an output", () => {
-  it("keeps its snapshot until the first batch of its run is here", async () => {
+  it("keeps its snapshot until the first batch of its run arrives", async () => {
     const output = addOutput("run-1");
     const model = start();
     expect(model.sent).toEqual([{ type: "sync", run: "run-1", first: 0, id: 1 }]);
@@ -64,7 +64,7 @@ describe("an output", () => {
     expect(model.sent).toHaveLength(1);
   });
 
-  it("waits for the bundle where it comes first", () => {
+  it("waits for the bundle if it comes first", () => {
     const output = addOutput("run-1");
     output.remove();
     window.__jaxDebug = { waiting: [output] };
@@ -74,7 +74,7 @@ describe("an output", () => {
     expect(model.sent).toHaveLength(1);
   });
 
-  it("has its snapshot back when it leaves the page, and its view when it returns", async () => {
+  it("gets its snapshot back when it leaves the page, and its view when it returns", async () => {
     const output = addOutput("run-1");
     const model = start();
     model.receive("small");
@@ -87,7 +87,7 @@ describe("an output", () => {
     expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
   });
 
-  it("goes on where its predecessor was when it is written anew", async () => {
+  it("keeps the state of its predecessor when it is rewritten", async () => {
     const before = addOutput("run-1");
     const model = start();
     model.receive("small");
@@ -99,7 +99,7 @@ describe("an output", () => {
     expect(live(before)).toBeNull();
   });
 
-  it("is moved as it stands, before anything is drawn, to the output that the kernel writes in its place", async () => {
+  it("is moved unchanged, before anything is drawn, to the output that replaces it", async () => {
     const cell = document.createElement("div");
     document.body.append(cell);
     cell.append(addOutput("run-1"));
@@ -129,7 +129,7 @@ describe("an output", () => {
     expect(live(after)).toBe(view);
   });
 
-  it("can say what was seen of its run when the kernel is gone", () => {
+  it("can report what was seen of its run when the kernel is gone", () => {
     addOutput("run-1");
     const model = start();
     model.receive("small");
@@ -140,7 +140,7 @@ describe("an output", () => {
     expect((window.__jaxDebug as Registry).lastOf("nobody")).toBeUndefined();
   });
 
-  it("is let go of when it left the page and is large, and asked for again when it returns", async () => {
+  it("is freed when it left the page and is large, and requested again when it returns", async () => {
     const output = addOutput("run-1");
     const model = start();
     model.receive("small");
@@ -158,7 +158,7 @@ describe("an output", () => {
     expect(live(output)?.dataset.events).toBe("5");
   });
 
-  it("may be there twice", async () => {
+  it("may be on the page twice", async () => {
     const outputs = [addOutput("run-1"), addOutput("run-1")];
     start().receive("small");
     await settled();
@@ -185,7 +185,7 @@ describe("an output", () => {
 });
 
 describe("a model", () => {
-  it("says that the kernel is gone, and takes it back", async () => {
+  it("says that the kernel is gone, and removes this when it is back", async () => {
     const output = addOutput("run-1");
     const model = start();
     model.receive("small");
@@ -214,7 +214,7 @@ describe("a model", () => {
     expect([file.hidden, (output.firstElementChild as HTMLElement).hidden]).toEqual([false, true]);
   });
 
-  it("takes its listeners off and leaves the view as it was", async () => {
+  it("removes its listeners and leaves the view unchanged", async () => {
     const output = addOutput("run-1");
     const model = new FakeModel();
     const cleanup = panel.initialize({ model });
@@ -225,7 +225,7 @@ describe("a model", () => {
     expect(live(output)?.dataset).toMatchObject({ connected: "false", events: "5" });
   });
 
-  it("shows a message that it cannot read, and goes on", async () => {
+  it("shows an error for a message that it cannot read, and continues", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
     const output = addOutput("run-1");
     const model = start();
@@ -236,7 +236,7 @@ describe("a model", () => {
     expect(error).toHaveBeenCalledOnce();
   });
 
-  it("asks by the control channel where the kernel says so", () => {
+  it("uses the control channel if the kernel says so", () => {
     const sendControlMessage = vi.fn();
     const kernel = { clientId: "page", username: "me", sendControlMessage };
     const model = Object.assign(new FakeModel("", { way: "control", comm_id: "comm-1" }), {
@@ -252,7 +252,7 @@ describe("a model", () => {
     });
   });
 
-  it("renders its own run where the host keeps outputs apart", async () => {
+  it("renders its own run if the host isolates outputs", async () => {
     const model = start(new FakeModel("run-1"));
     const el = document.createElement("div");
     document.body.append(el);
@@ -266,7 +266,7 @@ describe("a model", () => {
     expect(el.children).toHaveLength(0);
   });
 
-  it("renders it in a shadow root, and nothing where the output stands on the page", async () => {
+  it("renders its run in a shadow root, and nothing if the output is on the page", async () => {
     const model = start(new FakeModel("run-1"));
     const root = document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
     const el = root.appendChild(document.createElement("div"));
@@ -281,7 +281,7 @@ describe("a model", () => {
     expect([el.children.length, live(output)?.dataset.events]).toEqual([0, "5"]);
   });
 
-  it("renders nothing where the output stands beside it in a shadow root, and makes that live", async () => {
+  it("renders nothing if the output is beside it in a shadow root, and makes that live", async () => {
     const layout = document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
     const output = addOutput("run-1", layout);
     const el = layout.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
@@ -297,7 +297,7 @@ describe("a model", () => {
     expect(live(after)?.dataset.events).toBe("5");
   });
 
-  it("asks only its own run's model for news where each run has a model", async () => {
+  it("asks only the model of its own run for news if each run has one", async () => {
     const first = start(new FakeModel("run-1"));
     const second = start(new FakeModel("run-2"));
     addOutput("run-2");
@@ -306,7 +306,7 @@ describe("a model", () => {
     expect(second.sent).toMatchObject([{ type: "sync", run: "run-2" }]);
   });
 
-  it("gives an output into which marimo writes another run the view of that run, from its beginning", async () => {
+  it("shows the view of another run that marimo writes into its output, from its beginning", async () => {
     const output = addOutput("run-1");
     start(new FakeModel("run-1")).receive("small");
     await settled();
@@ -321,7 +321,7 @@ describe("a model", () => {
     expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-overview");
   });
 
-  it("takes over the outputs of a model that is gone, as they stand, when it has their run", async () => {
+  it("takes over the outputs of a removed model unchanged if it has their run", async () => {
     const output = addOutput("run-1");
     const first = new FakeModel("run-1");
     const end = panel.initialize({ model: first });
@@ -338,7 +338,7 @@ describe("a model", () => {
     expect(live(output)?.querySelector("[aria-selected=true]")?.id).toBe("tab-calls");
   });
 
-  it("is one module a page, however many models bring it", async () => {
+  it("loads its module once for a page", async () => {
     vi.resetModules();
     expect((await import("./panel")).default).toBe(panel);
   });

@@ -16,14 +16,14 @@ describe("escape codes of colours", () => {
     ]);
   });
 
-  it("are left out of the plain text, as what moves the cursor and what makes links", () => {
+  it("are left out of the plain text, as are codes that move the cursor or make links", () => {
     expect(plain(`${ESC}[2K${ESC}[1Aloss ${ESC}[32m0.1${ESC}[0m ${ESC}]8;;http://a\u0007here${ESC}]8;;\u0007`)).toBe(
       "loss 0.1 here",
     );
     expect(plain("no code [31m")).toBe("no code [31m");
   });
 
-  it("are cut with the first line and at its most characters, none of them counted", () => {
+  it("are cut with the first line and do not count as characters", () => {
     const pieces = styled(`${ESC}[31mab${ESC}[32mcd\nef${ESC}[0m`);
     expect(firstLine(pieces, 10).map((piece) => piece.text)).toEqual(["ab", "cd"]);
     expect(firstLine(pieces, 3).map((piece) => piece.text)).toEqual(["ab", "c"]);

@@ -16,7 +16,7 @@ it.each(twins<Fired>("fired_words"))("$count that fired at $kinds are $words", (
   expect(pluralFired(n, kinds)).toBe(words),
 );
 
-it("writes counts, rates and values as people read them", () => {
+it("formats counts, rates and values for people", () => {
   expect(count(1_234_567)).toBe("1\u2009234\u2009567");
   expect(plural(1, "event")).toBe("1 event");
   expect(rate(0.2)).toBe("0/s");

@@ -40,7 +40,7 @@ it.each<[string, Span[]]>([
   expect(coloured(line)).toEqual(expected);
 });
 
-it("carries a string over lines", () => {
+it("the Python highlighter continues a string over several lines", () => {
   const lines = ['"""Loss of a batch: for', "  if 3", '  """; return 1', "'''a''' if '''b", "c"];
   const kinds = highlighted(lines).map((line) => line.map(([kind]) => kind));
   expect(kinds).toEqual([
@@ -52,7 +52,7 @@ it("carries a string over lines", () => {
   ]);
 });
 
-it("loses nothing", () => {
+it("the Python highlighter keeps every character", () => {
   const lines = [
     "@jax.jit",
     'def f(x: "Array") -> int:',

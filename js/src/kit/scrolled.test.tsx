@@ -22,7 +22,7 @@ const host = document.createElement("div");
 const drawn = (isEmpty: boolean) => act(() => render(<List isEmpty={isEmpty} />, host));
 const list = () => host.firstElementChild as HTMLElement;
 
-it("measures a list that comes later than its view, and keeps its place where the browser forgets it", () => {
+it("useScrolled measures a list that is added after its view, and restores a forgotten scroll position", () => {
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(220);
   document.body.append(host);
   drawn(true);

@@ -24,7 +24,7 @@ function shielded() {
   return { host, tab, field, press, done };
 }
 
-it("gives the page the keys of its commands, and no others", () => {
+it("shieldKeys lets only the keys of JupyterLab's commands reach the page", () => {
   const { host, tab, field, press, done } = shielded();
   expect(host.hasAttribute("data-lm-suppress-shortcuts")).toBe(true);
   expect(press(tab, "KeyJ", { altKey: true })).toBe(false);

@@ -33,14 +33,14 @@ describe("the theme", () => {
     expect(isDark(light.replaceAll("light", "dark"), jpDark)).toBe(true);
   });
 
-  it("is the system's on another page", () => {
+  it("is that of the system outside JupyterLab", () => {
     prefer(true);
     expect(isDark("")).toBe(true);
     prefer(false);
     expect(isDark("")).toBe(false);
   });
 
-  it("changes with the page's", async () => {
+  it("follows the theme of the page", async () => {
     document.body.className = "light light-theme";
     const { dark, stop } = watchTheme();
     document.body.className = "dark dark-theme";

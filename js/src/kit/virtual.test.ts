@@ -6,7 +6,7 @@ describe("a slice", () => {
     expect(sliceAt(1000, 20, 200, 2000)).toEqual({ height: 20_000, first: 94, end: 116, offset: 1880 });
   });
 
-  it("does not leave the list", () => {
+  it("stays within the list", () => {
     expect(sliceAt(3, 20, 200, 50)).toMatchObject({ height: 60, first: 0, end: 3, offset: 0 });
     expect(sliceAt(0, 20, 200, 0)).toMatchObject({ first: 0, end: 0 });
   });

@@ -5,7 +5,7 @@ import { tellApart } from "./apart";
 const [site] = goldenBatch("lanes").sites;
 if (!site) throw new Error("the case has no sites");
 
-it("names the first caller that differs, and only where one line is called from several places", () => {
+it("values of one line called from several places are labelled by the first caller that differs", () => {
   const sites = [
     { ...site, id: 1, callers: ["block.py:5", "net.py:10"] },
     { ...site, id: 2, callers: ["block.py:5", "net.py:12"] },
@@ -18,7 +18,7 @@ it("names the first caller that differs, and only where one line is called from 
   ]);
 });
 
-it("names the process where a line runs in several, and all of them where its values are the same", () => {
+it("values of several processes are labelled by process, and equal values by all processes", () => {
   const of = (id: number, process: number, callers = ["net.py:10"]) => ({ ...site, id, process, callers });
   expect([...tellApart([of(1, 0), of(2, 1), of(3, 2)], { 3: 1 })]).toEqual([
     [1, "processes 0, 2"],

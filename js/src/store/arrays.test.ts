@@ -4,7 +4,7 @@ import { goldenArray } from "../../test/golden";
 
 const slice = (event: number) => ({ event, value: 0, index: [1], image: false });
 
-it("asks for one slice at a time, and then for the latest that was wanted", () => {
+it("one slice is requested at a time, and then the latest wanted one", () => {
   const run = new TestRun();
   const { arrays } = run.store;
   for (let event = 0; event < 100; event++) expect(arrays.get(slice(event))).toBeUndefined();
@@ -18,7 +18,7 @@ it("asks for one slice at a time, and then for the latest that was wanted", () =
   expect(run.asked).toHaveLength(2);
 });
 
-it("tries again when the kernel is back", () => {
+it("a slice is requested again when the kernel is back", () => {
   const run = new TestRun();
   run.store.arrays.get(slice(1));
   run.store.lose();

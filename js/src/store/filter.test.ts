@@ -12,14 +12,14 @@ function listed(positions: Positions): number[] {
 const ALL = { site: null, call: null };
 
 describe("a filtered stream", () => {
-  it("is the stream itself when nothing is asked", () => {
+  it("is the stream itself without a filter", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
     const filtered = new FilteredStream(run.store, run.store.ordered, [new Query("")], ALL);
     expect(filtered.update()).toBe(run.store.ordered.positions);
   });
 
-  it("goes on with the new events, and looks again when lines come later", () => {
+  it("includes new events, and searches again when lines come later", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
     const filtered = new FilteredStream(run.store, run.store.ordered, [new Query("/[25]$/")], ALL);
@@ -35,7 +35,7 @@ describe("a filtered stream", () => {
     expect(listed(filtered.update())).toEqual([0, 2, 4, 7]);
   });
 
-  it("can keep one site", () => {
+  it("can be limited to one site", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("lanes"));
     const stream = run.store.unordered;
@@ -43,7 +43,7 @@ describe("a filtered stream", () => {
     expect(new FilteredStream(run.store, stream, [new Query("site:train.py:8")], ALL).update().length).toBe(6);
   });
 
-  it("can keep one call, and one lane of all that fired", () => {
+  it("can be limited to one call, and to one lane", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("lanes"));
     expect(new FilteredStream(run.store, run.store.merged, [], { site: null, call: 1 }).update().length).toBe(26);
@@ -51,7 +51,7 @@ describe("a filtered stream", () => {
     expect(new FilteredStream(run.store, run.store.merged, [new Query("lane:1")], ALL).update().length).toBe(3);
   });
 
-  it("looks for some milliseconds only, and asks for another frame to go on", () => {
+  it("searches for some milliseconds, and continues in another frame", () => {
     const run = new TestRun();
     const whole = goldenBatch("large");
     for (let i = 0; i < 5; i++) run.store.apply({ ...whole, first: i * 10_000 });

@@ -9,7 +9,7 @@ function call(ready: number | null, flight: CallMessage["flight"], thread = "mai
   return { ...CALL, ready, flight, thread };
 }
 
-it("a call by itself took from its dispatch until its outputs were ready", () => {
+it("the time of a separate call is from its dispatch until its outputs were ready", () => {
   const flights = new Flights();
   const own = call(2.5, [2, 1, 1]);
   flights.add(own);
@@ -17,7 +17,7 @@ it("a call by itself took from its dispatch until its outputs were ready", () =>
   expect(flights.ran(call(2.6, null))).toBe(null);
 });
 
-it("of calls that follow one another each took their mean, as soon as there are enough", () => {
+it("the time of consecutive calls is their mean, as soon as there are enough", () => {
   const flights = new Flights();
   const calls = [3, 3, 3, 6].map((ready, i) => call(ready, [2, i + 1, 4]));
   flights.add(call(9, [2, 9, 1], "worker"));

@@ -28,8 +28,8 @@ interface ChartedCase {
   activations: [number, string][];
 }
 
-describe("what the overview draws", () => {
-  it.each(CASES.charted as ChartedCase[])("is chosen as the saved output chooses it: %#", (one) => {
+describe("the values of the overview", () => {
+  it.each(CASES.charted as ChartedCase[])("are chosen as in the saved output: %#", (one) => {
     const sites = one.sites.map(([name, role, phase, shape, dtype, primitive, values], number) => {
       return { number, phase, values, watch: { name, role, shape, dtype, primitive } } as never as WatchSite & Numbered;
     });
@@ -66,12 +66,12 @@ interface Numbered {
   number: number;
 }
 
-describe("the overview, as the kernel's side tells it too", () => {
+describe("the overview, with the rules of the kernel's side", () => {
   it.each(CASES.ranks as [string, boolean, boolean, number][])("ranks %s", (name, forward, watched, rank) => {
     expect(rankOf(name, { forward, watched })).toBe(rank);
   });
 
-  it.each(CASES.counters as [number[], string, boolean][])("tells a counter: %j %s", (values, dtype, isCounter) => {
+  it.each(CASES.counters as [number[], string, boolean][])("detects a counter: %j %s", (values, dtype, isCounter) => {
     expect(counts(values, dtype)).toBe(isCounter);
   });
 
@@ -102,24 +102,24 @@ describe("the overview, as the kernel's side tells it too", () => {
     },
   );
 
-  it.each(CASES.titles as [string, string][])("calls the line of %s %s", (name, title) => {
+  it.each(CASES.titles as [string, string][])("labels the line of %s %s", (name, title) => {
     expect(titleOf(pathOf(name) as Path)).toBe(title);
   });
 
-  it.each(CASES.in_loop as [number[], number[]][])("draws together what came %j times", (times, drawn) => {
+  it.each(CASES.in_loop as [number[], number[]][])("draws together values that came %j times", (times, drawn) => {
     expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
   });
 
-  it.each(CASES.numbered as [string[], string[]][])("numbers what is called alike: %j", (words, told) => {
+  it.each(CASES.numbered as [string[], string[]][])("numbers equal names: %j", (words, told) => {
     expect(numbered(words)).toEqual(told);
   });
 
-  it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("gives hues %j", (sizes, hues) => {
+  it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("assigns hues %j", (sizes, hues) => {
     const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));
     expect(Object.fromEntries(huesOf(groups))).toEqual(hues);
   });
 
-  it.each(CASES.born as [string, string, string][])("knows what %s is of", (headline, label, name) => {
+  it.each(CASES.born as [string, string, string][])("knows the cause of %s", (headline, label, name) => {
     const found = bornOf([
       { kind: "keys", headline: "`k` used twice", where: "", lane: [] },
       { kind: "nonfinite", headline, where: "a.py:3", lane: [2] },
@@ -127,7 +127,7 @@ describe("the overview, as the kernel's side tells it too", () => {
     expect(found).toEqual({ name, where: "a.py:3", step: null, lane: [2], device: "", nan: label === "First NaN" });
   });
 
-  it.each(CASES.paces as [number[], number[], number | null][])("tells how long a step took", (x, time, pace) => {
+  it.each(CASES.paces as [number[], number[], number | null][])("computes the time of a step", (x, time, pace) => {
     expect(paceOf(x, time)).toEqual(pace);
   });
 
@@ -161,7 +161,7 @@ describe("the overview, as the kernel's side tells it too", () => {
     },
   );
 
-  it.each(CASES.lane_means as [number, number, string][])("says what is the mean of %i lanes", (count, bad, words) => {
+  it.each(CASES.lane_means as [number, number, string][])("labels the mean of %i lanes", (count, bad, words) => {
     const loss = { name: "loss", where: "a.py:7", first: 2, last: 1, lanes: { count, bad } };
     const [fact] = factsOf({ ...NOTHING, loss });
     expect([fact?.note, fact?.bad]).toEqual([`a.py:7, ${words}`, bad > 0]);
@@ -180,7 +180,7 @@ function seriesOf(values: number[], x = [...values.keys()], lanes = values.map((
 }
 
 describe("the facts", () => {
-  it("leave out what is not known", () => {
+  it("leave out unknown facts", () => {
     expect(factsOf(NOTHING)).toEqual([]);
     expect(factsOf({ ...NOTHING, steps: 1 }).map(({ label, value }) => [label, value])).toEqual([["Step", "1"]]);
   });
@@ -215,7 +215,7 @@ describe("the facts", () => {
     expect(words(2)).toEqual([["Findings", "2", true]]);
   });
 
-  it("mark what is wrong", () => {
+  it("mark errors", () => {
     const loss = { name: "loss", where: "In [2]:24", first: 2.29, last: Number.NaN };
     const nan = { name: "∂ n2", where: "In [2]:7", step: 20, lane: [3, 0], device: "cpu:2", nan: true };
     const facts = factsOf({ ...NOTHING, loss, nan });

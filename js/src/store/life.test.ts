@@ -18,8 +18,8 @@ function words(
   );
 }
 
-describe("the life of a call", () => {
-  it("ends with its effects drained", () => {
+describe("the stages of a call", () => {
+  it("end with its effects drained", () => {
     expect(words({})).toEqual([
       "traced [done] 0.21 s",
       "lowered [done] 40 ms",
@@ -31,13 +31,13 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("says of effects that came with the outputs, or before they were seen to be ready, just that", () => {
+  it("tell effects that arrived with the outputs, or before", () => {
     for (const drained of [2, 1.5]) {
       expect(words({ ready: 2, drained }).at(-1)).toBe("effects [done] arrived with the outputs");
     }
   });
 
-  it("has no time that counts on while the debugger holds it", () => {
+  it("stop the time while the debugger pauses the call", () => {
     const held = stagesOf({ ...CALL, ready: null }, BARRIER, 120, null, true);
     expect(held.find(({ name }) => name === "running")).toMatchObject({
       detail: "held by the debugger",
@@ -45,7 +45,7 @@ describe("the life of a call", () => {
     });
   });
 
-  it("tells what Numba took apart from what JAX lowered", () => {
+  it("tell the time of Numba separately from lowering", () => {
     expect(words({ numba: 9.8 }).slice(0, 3)).toEqual([
       "traced [done] 0.21 s",
       "Numba [done] 9.80 s",
@@ -53,24 +53,24 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("says of calls that were in flight together what each took, and of others nothing", () => {
+  it("tell the time of each of several calls in flight together, and of no others", () => {
     expect(words({}, {}, 3, { seconds: 0.0051, of: 92 })).toContain("ran [done] 5.1 ms a call");
     expect(words({}, {}, 3, null)).toContain("ran [done]");
   });
 
-  it("shows how long effects are pending after the outputs", () => {
+  it("show how long effects are pending after the outputs", () => {
     expect(words({ drained: null }).at(-1)).toBe("effects [wait] waiting 0.90 s");
     const two = words({ drained: null }, { pending: ["step", "step"] });
     expect(two.at(-1)).toBe("effects [wait] 2 calls waiting for them (step, step) 0.90 s");
     expect(words({ drained: null }, { state: "timeout" }).at(-1)).toBe("effects [bad] not arrived after 30.0 s");
   });
 
-  it("says that a call needed no compiling", () => {
+  it("say that a call needed no compilation", () => {
     const stages = words({ trace: null, lower: null, compile: null, ready: null, drained: null });
     expect(stages.slice(0, 3)).toEqual(["compiled [done] cached", "dispatched [done]", "running [now] 2.50 s"]);
   });
 
-  it("knows that a call which has not returned may be running", () => {
+  it("tell that a call which has not returned may be running", () => {
     const stages = words({ state: "dispatched", dispatched: null, ready: null, drained: null });
     expect(stages.slice(2)).toEqual([
       "compiled [done] 0.83 s",
@@ -81,7 +81,7 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("follows a call that is being prepared", () => {
+  it("show a call that is being prepared", () => {
     const stages = words({
       state: "tracing",
       lower: null,
@@ -98,12 +98,12 @@ describe("the life of a call", () => {
     ]);
   });
 
-  it("stops where the call failed", () => {
+  it("end where the call failed", () => {
     const stages = words({ ready: null, drained: null, error: "ValueError: no\nmore" });
     expect(stages.slice(4)).toEqual(["running [bad] ValueError: no", "outputs ready [todo]", "effects [todo]"]);
   });
 
-  it("blames tracing where it raised, of which JAX tells the time as well", () => {
+  it("name tracing as failed if it raised, also with its time", () => {
     const early = {
       state: "failed",
       dispatched: null,
@@ -125,12 +125,12 @@ describe("the life of a call", () => {
     expect(words({ ...early, trace: null, lower: null })[0]).toBe("tracing [bad] TypeError: no");
   });
 
-  it("ends where the user ended the call, which is no failure", () => {
+  it("end without a failure where the user ended the call", () => {
     const stages = words({ ready: null, drained: null, state: "stopped", error: "stopped at train.py:41" });
     expect(stages[4]).toBe("running [ended] stopped at train.py:41");
   });
 
-  it("knows calls without effects", () => {
+  it("may have no effects", () => {
     expect(words({ effects: false, drained: null }).at(-1)).toBe("effects [done] none");
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { TestRun } from "../../test/fakes";
 import { goldenBatch } from "../../test/golden";
 
-it("marks two events of one step that came in the other order, and only those of one loop", () => {
+it("two events of one step and one loop are marked if they came in the other order", () => {
   const { store } = new TestRun();
   store.apply(goldenBatch("out_of_order"));
   expect([...Array(7).keys()].map((number) => store.order.mark(number) ?? "")).toEqual([
@@ -17,7 +17,7 @@ it("marks two events of one step that came in the other order, and only those of
   expect(store.order.inversions).toBe(1);
 });
 
-it("counts steps in each call anew", () => {
+it("the order is checked for each call separately", () => {
   const { store } = new TestRun();
   const batch = goldenBatch("out_of_order");
   store.apply(batch);
@@ -26,7 +26,7 @@ it("counts steps in each call anew", () => {
   expect(store.order.mark(10)).toBe("late");
 });
 
-it("knows nothing where the program is not known", () => {
+it("no order is checked if the program is not known", () => {
   const { store } = new TestRun();
   const batch = goldenBatch("out_of_order");
   store.apply({ ...batch, sites: batch.sites.map((site) => ({ ...site, order: -1 })) });

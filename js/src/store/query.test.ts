@@ -7,7 +7,7 @@ const [LOSS, X] = goldenBatch("small").sites as [SiteMessage, SiteMessage];
 const [CALL] = goldenBatch("small").calls as [CallMessage];
 
 describe("a query", () => {
-  it("finds words in any case, and signs as they are", () => {
+  it("finds words in any case, and symbols exactly", () => {
     expect(new Query("LOSS 2").line?.test("loss 2.5")).toBe(true);
     expect(new Query("loss 3").line?.test("loss 2.5")).toBe(false);
     expect(new Query("x [1.").line?.test("x [1. 2.]")).toBe(true);
@@ -15,7 +15,7 @@ describe("a query", () => {
     expect(new Query("GRÖSSE").line?.test("größe grösse")).toBe(true);
   });
 
-  it("understands regular expressions, and says when it does not", () => {
+  it("understands regular expressions, and reports invalid ones", () => {
     expect(new Query("/nan|inf/").line?.test("g inf")).toBe(true);
     expect(new Query("/NAN/").line?.test("g nan")).toBe(false);
     expect(new Query("/NAN/i").line?.test("g nan")).toBe(true);
@@ -23,7 +23,7 @@ describe("a query", () => {
     expect([line?.test("a line"), hint]).toEqual([false, "/[unclosed/ is not a regular expression."]);
   });
 
-  it("takes the terms apart from the text", () => {
+  it("separates terms from text", () => {
     const query = new Query("site:Train.py:41 2.5 lane:3");
     expect(query.line?.source).toBe("2\\.5");
     expect(query.wantsSite(LOSS)).toBe(true);
@@ -32,7 +32,7 @@ describe("a query", () => {
     expect(new Query("  ").isEmpty).toBe(true);
   });
 
-  it("asks for phase, kind, transformation and call", () => {
+  it("filters by phase, kind, transformation and call", () => {
     const backward = { ...X, phase: "backward", name_stack: "jit(f)/transpose(jvp())" };
     expect([LOSS, backward].map((site) => new Query("phase:back").wantsSite(site))).toEqual([false, true]);
     expect([LOSS, backward].map((site) => new Query("kind:ordered").wantsSite(site))).toEqual([true, false]);
@@ -44,7 +44,7 @@ describe("a query", () => {
     ]);
   });
 
-  it("asks for steps and devices", () => {
+  it("filters by steps and devices", () => {
     const steps = (text: string) => [-1, 0, 9, 10, 20].filter((step) => new Query(text).wantsPlace(-1, step, ""));
     expect(["step:9", "step:9-10", "step:10-", "step:-9", "-step:9", "step:"].map(steps)).toEqual([
       [9],
@@ -65,12 +65,12 @@ describe("a query", () => {
     ]);
   });
 
-  it("takes a term, or gives it back", () => {
+  it("adds or removes a term", () => {
     expect(toggleTerm("loss", "lane:3")).toBe("loss lane:3");
     expect(toggleTerm("lane:3 loss lane:31", "lane:3")).toBe("loss lane:31");
   });
 
-  it("leaves out what a minus is put before", () => {
+  it("excludes terms with a minus", () => {
     const query = new Query("-site:loss");
     expect([LOSS, X].map((site) => query.wantsSite(site))).toEqual([false, true]);
   });
@@ -85,7 +85,7 @@ describe("a query", () => {
     expect(new Query(input).hint).toBe("");
   });
 
-  it("is chips and text, and a term that is being typed is text", () => {
+  it("consists of chips and text, and a term being typed is text", () => {
     const filter = "name:loss 2.5 -lane:3";
     expect(chipsOf(filter, false)).toEqual({ chips: ["name:loss", "-lane:3"], text: "2.5" });
     expect(chipsOf(filter, true)).toEqual({ chips: ["name:loss"], text: "2.5 -lane:3" });
@@ -120,7 +120,7 @@ describe("a query", () => {
     expect(chipsOf("name:-step:3-5 ", true)).toEqual({ chips: ["-step:3-5"], text: "name: " });
   });
 
-  it("calls a name by its old word, too", () => {
+  it("accepts the old word for a name", () => {
     for (const word of ["name", "site"]) expect(new Query(`${word}:loss`).wantsSite(LOSS)).toBe(true);
   });
 });

@@ -22,7 +22,7 @@ describe("a run", () => {
     expect(run.asked).toEqual([]);
   });
 
-  it("is drawn seldom while no view of it is on the screen, and at once when one comes back", () => {
+  it("is drawn rarely while no view is visible, and at once when one becomes visible", () => {
     vi.useFakeTimers();
     const run = new TestRun();
     const [one, two] = [{}, {}];
@@ -53,7 +53,7 @@ describe("a run", () => {
     vi.useRealTimers();
   });
 
-  it("takes a batch that came before only once", () => {
+  it("accepts a repeated batch only once", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
     run.store.apply(goldenBatch("small"));
@@ -62,7 +62,7 @@ describe("a run", () => {
     expect(run.store.batches).toBe(2);
   });
 
-  it("takes the new part of a batch that overlaps", () => {
+  it("accepts the new part of an overlapping batch", () => {
     const run = new TestRun();
     const whole = goldenBatch("large");
     const half = { ...whole, count: 5000, texts: new Map<number, string>(), points: cut(whole.points, 5000) };
@@ -74,7 +74,7 @@ describe("a run", () => {
     expect(run.store.log.occurrence(9999)).toBe(4999);
   });
 
-  it("asks once for what is missing, and drops the batch but not its news", () => {
+  it("requests missing events once, and drops the batch but keeps its news", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
     run.store.apply(goldenBatch("small", { first: 50 }));
@@ -97,7 +97,7 @@ describe("a run", () => {
     expect(run.store.log.find(0)).toBe(-1);
   });
 
-  it("keeps NaN and infinities apart from the line", () => {
+  it("draws NaN and infinities separately from the line", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("nonfinite"));
     const series = run.store.series.ofSite(3);
@@ -131,7 +131,7 @@ describe("a run", () => {
     ]);
   });
 
-  it("draws by the true step, on from call to call, each device for itself", () => {
+  it("draws by the true step, continuing from call to call, for each device separately", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("steps"));
     const [series] = run.store.series.all();
@@ -176,7 +176,7 @@ describe("a run", () => {
     expect(run.store.status?.every).toEqual({ 1: 10, 2: 5 });
   });
 
-  it("draws once per frame however many batches come", () => {
+  it("draws once per frame, whatever the number of batches", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("small"));
     run.store.apply(goldenBatch("small"));
@@ -186,7 +186,7 @@ describe("a run", () => {
     expect(run.waitingFrames).toBe(1);
   });
 
-  it("bounds its memory and counts what it let go", () => {
+  it("bounds its memory and counts dropped events", () => {
     const run = new TestRun();
     const whole = goldenBatch("large");
     for (let i = 0; i <= 200; i++) run.store.apply({ ...whole, first: i * 10_000, texts: new Map() });

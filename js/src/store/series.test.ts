@@ -4,7 +4,7 @@ import { decimate } from "./decimate";
 import { Line, Series } from "./series";
 import { firingOf, Loops, stepsOf } from "./steps";
 
-it("keeps the lows and highs when there are too many points", () => {
+it("thinning keeps minima and maxima", () => {
   const y = Float64Array.from({ length: 10_000 }, (_, i) => (i === 1234 ? 9 : i === 4321 ? -9 : Math.sin(i)));
   const drawn = decimate(y, 200);
   expect(drawn.length).toBeLessThanOrEqual(200);
@@ -13,12 +13,12 @@ it("keeps the lows and highs when there are too many points", () => {
   expect([...drawn].sort((a, b) => a - b)).toEqual(drawn);
 });
 
-it("keeps all points when there are few, but not those unwanted", () => {
+it("thinning keeps all of few points, except excluded ones", () => {
   expect(decimate(Float64Array.of(3, -1, 2), 2000)).toEqual([0, 1, 2]);
   expect(decimate(Float64Array.of(3, -1, 2), 2000, (y) => y > 0)).toEqual([0, 2]);
 });
 
-it("thins a line that has grown too long", () => {
+it("a line that has grown too long is thinned", () => {
   const line = new Line();
   for (let i = 0; i < 200_000; i++) line.push(i, i / 10, i === 777 ? 1e6 : i % 5, 1);
   expect(line.total).toBe(200_000);
@@ -44,21 +44,21 @@ function pushed(
   return series;
 }
 
-it("puts a loop that runs from its end at its true steps, and counts on from call to call", () => {
+it("a reversed loop is drawn at its true steps, which continue from call to call", () => {
   const { first } = pushed([2, 1, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1], backwards);
   expect([...(first as Line).x.view()]).toEqual([0, 1, 2, 3, 4, 5]);
   expect([...(first as Line).y.view()]).toEqual([20, 10, 0, 50, 40, 30]);
   expect(first?.risesInTime).toBe(false);
 });
 
-it("counts the steps that a call leaves out after the last that fired", () => {
+it("steps include those that a call leaves out at its end", () => {
   const { first } = pushed([0, 3, 6, 0, 3, 6], [0, 0, 0, 1, 1, 1], { loops: [8], reverse: [false], leap: 3 });
   expect([...(first as Line).x.view()]).toEqual([0, 3, 6, 8, 11, 14]);
   const shorter = pushed([0, 1, 0], [0, 0, 1], { loops: [8], reverse: [false], leap: 3 });
   expect([...(shorter.first as Line).x.view()]).toEqual([0, 1, 2]);
 });
 
-it("puts what is outside loops at its execution, and leaves room for calls in which nothing fired", () => {
+it("values outside loops are drawn at their execution, with gaps for calls without events", () => {
   const outside = pushed([-1, -1, -1], [6, 7, 9], { loops: [], reverse: [] }, [-1, -1, -1], [6, 7, 9]);
   expect([...(outside.first as Line).x.view()]).toEqual([6, 7, 9]);
   const scan = { loops: [4], reverse: [false], leap: 4 };
@@ -68,7 +68,7 @@ it("puts what is outside loops at its execution, and leaves room for calls in wh
   expect([...(whileLoop.first as Line).x.view()]).toEqual([2, 3, 5]);
 });
 
-it("puts the iterations of a while between two steps, however many there are", () => {
+it("iterations of a while are drawn between two steps", () => {
   const { first } = pushed(
     [0, 0, 0, 1, 2, 2, 0],
     [0, 0, 0, 0, 0, 0, 1],
@@ -81,14 +81,14 @@ it("puts the iterations of a while between two steps, however many there are", (
   expect([...(inside.first as Line).settled().x.view()]).toEqual([0, 1 / 3, 1 / 2, 3 / 5, 1 + 1 / 3]);
 });
 
-it("tells what stands last on the axis, and what came last", () => {
+it("the last value on the axis and the newest value are distinguished", () => {
   const series = pushed([2, 1, 0], [0, 0, 0], backwards);
   expect([series.last, series.newest]).toEqual([0, 20]);
   const forwards = pushed([0, 1, 2], [0, 0, 0], { loops: [3], reverse: [] });
   expect([forwards.last, forwards.newest]).toEqual([20, 20]);
 });
 
-it("counts on where one call runs the loop again, whichever way it runs", () => {
+it("steps continue if one call runs a loop again, in either direction", () => {
   const { first } = pushed([1, 0, 1, 0], [0, 0, 0, 0], { loops: [2], reverse: [true] });
   expect([...(first as Line).y.view()]).toEqual([10, 0, 30, 20]);
   const inside = pushed([0, 0, 1, 1], [0, 0, 0, 0], { loops: [2, 2], reverse: [false, true] }, [1, 0, 1, 0]);
@@ -98,7 +98,7 @@ it("counts on where one call runs the loop again, whichever way it runs", () => 
   expect([...(forward.first as Line).x.view()]).toEqual([0, 1, 2, 3]);
 });
 
-it("spreads a band over places that come from behind", () => {
+it("a band can have steps in descending order", () => {
   const band = new Band();
   for (const strand of [1, 2]) for (const x of [2, 1, 0]) band.push(x, strand, strand * 10 + x, 1);
   expect([...band.x.view()]).toEqual([0, 1, 2]);
@@ -106,13 +106,13 @@ it("spreads a band over places that come from behind", () => {
   expect([...band.high.view()]).toEqual([20, 21, 22]);
 });
 
-it("tells the iteration of a while, and of the loop in it", () => {
+it("a point has the iterations of a while and of the loop in it", () => {
   const log = { step: () => 2, inner: () => 7 } as never;
   expect(stepsOf(log, 0, { loops: [3, null, 2] } as never)).toEqual([2, 3, 1]);
   expect(stepsOf(log, 0, { loops: [3, null] } as never)).toEqual([2, 7]);
 });
 
-it("numbers what is outside loops by its execution, where that is known", () => {
+it("values outside loops have the number of their execution if it is known", () => {
   const log = { execution: (at: number) => [-1, 7][at], occurrence: () => 2 } as never;
   const [outside, inside] = [{ loops: [] } as never, { loops: [3] } as never];
   expect([firingOf(log, 0, outside), firingOf(log, 1, outside), firingOf(log, 1, inside)]).toEqual([2, 7, 2]);

@@ -12,7 +12,7 @@ function stages(call: CallMessage): string[] {
   return spansOf(call, 9).map(({ stage, from, to }) => `${stage} ${from.toFixed(2)}–${to.toFixed(2)}`);
 }
 
-it("follows a call from tracing to the end of its effects", () => {
+it("the spans of a call are from tracing to the end of its effects", () => {
   expect(stages(CALL)).toEqual([
     "trace 0.50–0.71",
     "lower 0.71–0.75",
@@ -28,7 +28,7 @@ it("follows a call from tracing to the end of its effects", () => {
   );
 });
 
-it("puts calls that overlap below each other", () => {
+it("overlapping calls are in separate rows", () => {
   const calls = [0, 1, 5].map((started, id) => ({ ...CALL, id, started, trace: 0, lower: 0, compile: 0 }));
   const bars = barsOf(
     calls.map((call) => ({ ...call, ready: call.started + 3, drained: call.started + 3 })),
@@ -37,7 +37,7 @@ it("puts calls that overlap below each other", () => {
   expect(bars.map(({ row }) => row)).toEqual([0, 1, 0]);
 });
 
-it("knows when the barrier waited, also while it does", () => {
+it("the waiting time of the barrier is a span, also while it waits", () => {
   expect(waitsOf(status, new Threads(), 9)).toEqual([{ from: 2.1, to: 2.15, what: "effects", thread: "" }]);
   const waits: [number, number | null][] = [
     [1, 2],
@@ -49,7 +49,7 @@ it("knows when the barrier waited, also while it does", () => {
   });
 });
 
-it("says what a stretch of time went to, once where two calls do the same at once", () => {
+it("the time in a range is divided by activity, and counts simultaneous calls once", () => {
   const second = { ...CALL, id: 2, started: 1.58, trace: 0, lower: 0, compile: 0, ready: 2.6, drained: 2.6 };
   const waits: WaitSpan[] = [{ from: 2.0, to: 2.6, what: "outputs", thread: "main" }];
   const totals = (from: number, to: number) =>

@@ -14,13 +14,13 @@ it("writes events as CSV, with quotes where they are needed", () => {
   ]);
 });
 
-it("leaves out gaps", () => {
+it("exports leave out gaps", () => {
   const { store } = new TestRun();
   store.apply(goldenBatch("dropped"));
   expect([...records(store, store.merged.positions)].map(({ event }) => event)).toEqual([1000, 1001]);
 });
 
-it("says how events are had in Python", () => {
+it("the copied Python code selects the events", () => {
   const last = (numbers: number[], oldest: number) => asPython("a1", numbers, oldest).split("\n").at(-1);
   expect(asPython("a1", [7], 0)).toBe('import jax_debug_widgets as jdw\n\nrun = jdw.find_run("a1")\nrun.events[7]');
   expect(last([7, 8, 9], 0)).toBe("run.events[7:10]");

@@ -6,7 +6,7 @@ function recorded(): { texts: Texts; asked: [number, number][] } {
   return { texts: new Texts((first, count) => asked.push([first, count])), asked };
 }
 
-it("asks for chunks, each once, and not for what is not there yet", () => {
+it("texts are requested in chunks, each once, as far as they exist", () => {
   const { texts, asked } = recorded();
   texts.request([10, 11, 250], 260);
   texts.request([12], 260);
@@ -16,7 +16,7 @@ it("asks for chunks, each once, and not for what is not there yet", () => {
   ]);
 });
 
-it("does not ask again for what the kernel did not have, but for what has come since", () => {
+it("missing texts are not requested again, but newer ones are", () => {
   const { texts, asked } = recorded();
   texts.request([250], 260);
   texts.settle(200, 60);
@@ -26,13 +26,13 @@ it("does not ask again for what the kernel did not have, but for what has come s
   expect(asked[1]).toEqual([200, 100]);
 });
 
-it("asks for a few chunks at a time", () => {
+it("a few chunks of texts are requested at a time", () => {
   const { texts, asked } = recorded();
   texts.request([0, 200, 400, 600, 800, 1000], 2000);
   expect(asked).toHaveLength(4);
 });
 
-it("lets the oldest lines go, which can be asked for again", () => {
+it("the oldest texts are dropped, and can be requested again", () => {
   const { texts, asked } = recorded();
   texts.request([0], 200);
   texts.settle(0, 200);
@@ -43,7 +43,7 @@ it("lets the oldest lines go, which can be asked for again", () => {
   expect(asked).toHaveLength(2);
 });
 
-it("asks for all of them block by block, the newest first", () => {
+it("all texts are requested block by block, the newest first", () => {
   const asked: number[][] = [];
   const texts = new Texts((first, count) => asked.push([first, count]));
   texts.add(new Map(Array.from({ length: 100 }, (_, i) => [i, "line"])), 4400);

@@ -3,7 +3,7 @@ import { TestRun } from "../../test/fakes";
 import { goldenBatch } from "../../test/golden";
 import { Threads } from "./threads";
 
-it("keeps what threads were at, each once, also when it is sent again", () => {
+it("spans of threads are kept once, also if they are sent again", () => {
   const threads = new Threads();
   const batch = goldenBatch("threads");
   for (let i = 0; i < 2; i++) {
@@ -19,7 +19,7 @@ it("keeps what threads were at, each once, also when it is sent again", () => {
   expect(threads.endedBefore(1.05)).toBe(2);
 });
 
-it("asks for all again when some were lost", () => {
+it("all spans of threads are requested again if some were lost", () => {
   const run = new TestRun();
   run.store.apply(goldenBatch("threads"));
   run.store.apply(goldenBatch("threads", { first: 2, count: 0, first_span: 6 }));

@@ -52,7 +52,7 @@ function executions(count: number, about: (i: number) => Record<string, number>)
   };
 }
 
-describe("a value outside of a loop, which comes when the loop is over", () => {
+describe("a value outside a loop, which arrives when the loop is over", () => {
   const rowsIn = (position: number[], isLast = false) => {
     const batch = executions(3, (i) => ({ call: i }));
     for (const site of batch.sites) Object.assign(site, { watch: { ...site.watch, position } });
@@ -68,7 +68,7 @@ describe("a value outside of a loop, which comes when the loop is over", () => {
     for (const position of [[-1], [0], [1, 7], [2, 0], [2, 0, 9]]) expect(rowsIn(position)).toEqual([0, 0, 1, 0]);
   });
 
-  it("is else not that of the call before, and that of the call at its last step", () => {
+  it("is otherwise missing until the last step of its call", () => {
     for (const position of [[], [2], [2, 1], [2, 2], [2, 1, 0], [3]]) {
       expect(rowsIn(position)).toEqual([0, 0, -1, 0]);
       expect(rowsIn(position, true)).toEqual([0, 0, 1, 0]);
@@ -115,13 +115,13 @@ describe("watched values", () => {
     expect(table(watched(), LOSS).rowAt({ moment: 0, call: null })).toBe(-1);
   });
 
-  it("tell which were not finite", () => {
+  it("record which were not finite", () => {
     const run = watched();
     expect([...run.store.watched.bad.view()]).toEqual([5]);
     expect([0, 1].map((row) => table(run, GRADIENT).isBad(row))).toEqual([false, true]);
   });
 
-  it("of a number, are not finite when it is not", () => {
+  it("are checked for NaN and infinity if they are single numbers", () => {
     const { points } = goldenBatch("watch");
     const run = watched({ points: { ...points, y: points.y.map((y) => (y === 2.25 ? Number.NEGATIVE_INFINITY : y)) } });
     expect([...run.store.watched.bad.view()]).toEqual([1, 5]);
@@ -137,7 +137,7 @@ describe("watched values", () => {
     expect(same?.total).toBe(4);
   });
 
-  it("of several lanes are put together", () => {
+  it("of several lanes are combined", () => {
     const run = new TestRun();
     run.store.apply(executions(6, (i) => ({ lane: i % 3, occurrence: Math.floor(i / 3) })));
     const logits = table(run, LOGITS);
@@ -217,7 +217,7 @@ describe("watched values", () => {
   });
 });
 
-it("what one execution told together is found by any of its events", () => {
+it("values of one execution are found by any of its events", () => {
   const { events } = goldenBatch("watch");
   const run = watched({ events: { ...events, time: Float64Array.of(1, 1, 1, 2, 2, 2) } });
   expect([0, 2, 3].map((event) => run.store.log.endOf(event))).toEqual([2, 2, 5]);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Channel } from "./channel";
 import type { Message, Request } from "./wire";
 
-it("gives each answer to who asked, once", () => {
+it("the channel gives each answer to its request, once", () => {
   const sent: Request[] = [];
   const channel = new Channel((request) => sent.push(request));
   const answers: string[] = [];
@@ -16,7 +16,7 @@ it("gives each answer to who asked, once", () => {
   expect(answers).toEqual(["rows done", "barrier error"]);
 });
 
-it("answers for a kernel that takes no messages", () => {
+it("the channel answers for a kernel that receives no messages", () => {
   const channel = new Channel(() => {
     throw new Error("Cannot send");
   });

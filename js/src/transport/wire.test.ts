@@ -10,13 +10,13 @@ function asExpected(column: ArrayLike<number>): (number | string)[] {
 describe.each(caseNames())("case %s", (name) => {
   const { content, buffer, expected } = golden(name);
 
-  it("gives the columns that Python wrote", () => {
+  it("the reader returns the columns that Python wrote", () => {
     const columns = unpack(content.columns ?? [], buffer);
     const actual = Object.fromEntries([...columns].map(([column, values]) => [column, asExpected(values)]));
     expect(actual).toEqual(expected.columns);
   });
 
-  it("gives the same from a buffer that is not aligned", () => {
+  it("the reader accepts a buffer that is not aligned", () => {
     const shifted = new Uint8Array(buffer.byteLength + 3);
     shifted.set(new Uint8Array(buffer.buffer), 3);
     const columns = unpack(content.columns ?? [], new DataView(shifted.buffer, 3));
@@ -25,7 +25,7 @@ describe.each(caseNames())("case %s", (name) => {
     );
   });
 
-  it("gives the texts", () => {
+  it("the reader returns the texts", () => {
     const message = decode(content, [buffer]);
     const texts = "texts" in message ? Object.fromEntries(message.texts) : {};
     expect(texts).toEqual(expected.texts);
@@ -52,7 +52,7 @@ describe("numbers that float32 cannot hold", () => {
 });
 
 describe("decode", () => {
-  it("completes what an older kernel sends", () => {
+  it("completes messages of an older kernel", () => {
     const { content, buffer } = golden("small");
     const sites = (content.sites as Record<string, unknown>[]).map(({ id, ordered, values }) => ({
       id,
@@ -73,7 +73,7 @@ describe("decode", () => {
     expect(column?.buffer).toBe(buffer.buffer);
   });
 
-  it("refuses what it does not know", () => {
+  it("refuses unknown messages", () => {
     expect(() => decode({ type: "poem", version: 1 })).toThrow(WireError);
     expect(() => decode({ type: "done", version: 99 })).toThrow(/reload the page/);
     expect(() => unpack([{ name: "a", dtype: "int64", offset: 0, length: 0 }])).toThrow(/unknown dtype/);

@@ -56,11 +56,11 @@ def traced_with_seeds(
         if lines == first and other == result:
             continue
         pairs = zip_longest(first, lines, fillvalue=("nothing more", "", 0))
-        one, its = next(((a, b) for a, b in pairs if a != b), (result, other))
-        where = its if its[1] else one
+        left, right = next(((a, b) for a, b in pairs if a != b), (result, other))
+        where = right if right[1] else left
         at = f"{name_file(where[1])}:{where[2]}" if where[1] else ""
         verdict = "another order" if other == result else "another program"
-        return Seeds(count, verdict, seed, at, (one[0], its[0]))
+        return Seeds(count, verdict, seed, at, (left[0], right[0]))
     return Seeds(count, "same")
 
 

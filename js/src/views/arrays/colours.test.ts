@@ -4,14 +4,14 @@ import { colourOf, INF_COLOUR, MINUS_INF_COLOUR, NAN_COLOUR, paint, scaleOf } fr
 
 const stats = (min: number | null, max: number | null) => ({ stats: { ...goldenArray().stats, min, max } });
 
-it("is diverging where there are both signs, and even about zero", () => {
+it("a colour scale is diverging and symmetric if there are both signs", () => {
   const scale = scaleOf(stats(-1, 3), false);
   expect([scale.low, scale.high]).toEqual([-3, 3]);
   expect(colourOf(0, scale)).toEqual([247, 247, 247]);
   expect(colourOf(0, scaleOf(stats(-1, 3), true))).toEqual([23, 27, 32]);
 });
 
-it("is sequential else", () => {
+it("a colour scale is sequential otherwise", () => {
   const scale = scaleOf(stats(2, 4), false);
   expect([colourOf(2, scale), colourOf(4, scale)]).toEqual([
     [68, 1, 84],
@@ -21,7 +21,7 @@ it("is sequential else", () => {
   expect(colourOf(2, scaleOf(stats(2, 2), false))).toEqual([68, 1, 84]);
 });
 
-it("has colours of its own for what is not finite", () => {
+it("a colour scale has separate colours for values that are not finite", () => {
   const slice = goldenArray();
   const into = new Uint8ClampedArray(4 * slice.rows * slice.columns);
   paint(slice, scaleOf(slice, false), into);
@@ -30,7 +30,7 @@ it("has colours of its own for what is not finite", () => {
   expect([...into.slice(44)]).toEqual([...MINUS_INF_COLOUR, 255]);
 });
 
-it("takes the channels of a picture as they are", () => {
+it("the channels of a picture are used unchanged", () => {
   const slice = goldenArray("image");
   const into = new Uint8ClampedArray(4 * 6);
   paint(slice, scaleOf(slice, false), into);

@@ -19,7 +19,7 @@ describe("the axes of a picture", () => {
     expect(hidden(plane, shape).filter((axis) => axis >= 0)).toEqual(shape.length < 2 ? [] : free);
   });
 
-  it("change places", () => {
+  it("can be exchanged", () => {
     const plane = { rows: 1, columns: 2, tiled: [3] };
     expect(withAxis(plane, "rows", 2)).toEqual({ rows: 2, columns: 1, tiled: [3] });
     expect(withAxis(plane, "columns", 3)).toEqual({ rows: 1, columns: 3, tiled: [2] });
@@ -45,7 +45,7 @@ describe("tiles", () => {
     pixels: Float32Array.from({ length: 12 }, (_, i) => i),
   });
 
-  it("stand beside each other with a gap, and are read by their whole index", () => {
+  it("are beside each other with a gap, and have their full index", () => {
     const { picture, at } = mosaicOf(slice);
     expect([picture.rows, picture.columns]).toEqual([5, 5]);
     expect(at(0, 0)).toEqual({ index: [1, 0, 0, 0], numbers: [0] });
@@ -56,7 +56,7 @@ describe("tiles", () => {
     expect(picture.pixels[3 * 5 + 1]).toBe(9);
   });
 
-  it("of two axes are a table: a row for each place of the first", () => {
+  it("of two axes form a table with a row for each index of the first", () => {
     const grid = {
       ...slice,
       shape: [2, 2, 3, 2],

@@ -10,7 +10,7 @@ describe("the calls", () => {
     expect(texts("tbody tr.failed td.error")).toEqual(["FloatingPointError: nan in g"]);
   });
 
-  it("choose whose life is shown", () => {
+  it("select the call whose stages are shown", () => {
     const { ui } = showTab("calls", goldenBatch("small"));
     expect(texts("tbody tr:not(.traced) td")).toEqual([
       "1",
@@ -26,7 +26,7 @@ describe("the calls", () => {
     expect(ui.call.value).toBe(1);
   });
 
-  it("are gone through with the arrow keys, and reached by one Tab", () => {
+  it("are navigated with the arrow keys, and reached by one Tab", () => {
     const [call] = goldenBatch("small").calls;
     const calls = [1, 2, 3].map((id) => ({ ...call, id }) as CallMessage);
     const { ui } = showTab("calls", goldenBatch("small", { calls }));
@@ -53,7 +53,7 @@ describe("the calls", () => {
     expect(texts("tr.traced")).toHaveLength(2);
   });
 
-  it("open the traced program of the chosen one, where it was captured", () => {
+  it("open the traced program of the chosen call if it was captured", () => {
     const { ui } = showTab("calls", goldenBatch("small"));
     expect(texts("tbody .link")).toEqual(["program…"]);
     click("tbody .link");

@@ -18,7 +18,7 @@ const label = (selector: string) => find(selector).textContent?.trim();
 const isDisabled = (selector: string) => (find(selector) as HTMLButtonElement).disabled;
 
 describe("a stop", () => {
-  it("opens the debugger, once, and is told", () => {
+  it("opens the debugger once, and is announced", () => {
     const { run, ui } = showStop();
     expect(ui.tab.value).toBe("source");
     expect(label("#tab-source .tab-alert")).toBe("paused");
@@ -31,7 +31,7 @@ describe("a stop", () => {
     expect(ui.tab.value).toBe("source");
   });
 
-  it("says why, and where in the program", () => {
+  it("shows its reason, and its place in the program", () => {
     showStop({ thread: "Dummy-2", phase: "backward" });
     expect(label("[data-testid=reason]")).toBe("h is not finite: 1 NaN, 1 infinite");
     const facts = texts("[data-testid=facts] > span");
@@ -46,7 +46,7 @@ describe("a stop", () => {
     ]);
   });
 
-  it("warns, and tells when it goes on by itself", () => {
+  it("warns, and shows when the program continues by itself", () => {
     vi.spyOn(performance, "now").mockReturnValue(0);
     const { run } = showStop({ warning: "A collective waits.", timeout: 90, since: 30 });
     expect(label(".debugger [role=note]")).toBe("A collective waits.");
@@ -76,7 +76,7 @@ describe("a stop", () => {
     expect(run.debugged).toHaveLength(1);
   });
 
-  it("stands where the kernel refuses to go on, and says why", () => {
+  it("remains if the kernel refuses to continue, and says why", () => {
     const { run } = showStop();
     click("[data-resume=continue]");
     answer(run, { type: "error", message: "Another stop is there." } as Message);
@@ -85,7 +85,7 @@ describe("a stop", () => {
     expect(label("[data-testid=state]")).toBe("Paused");
   });
 
-  it("stays to be read when it is over", () => {
+  it("stays visible when it is over", () => {
     const { run } = showStop();
     click("[data-resume=continue]");
     stopAt(run, null);
@@ -113,7 +113,7 @@ describe("a stop", () => {
     expect(label("[data-testid=state]")).toBe("Kernel gone");
   });
 
-  it("of a stepped program has steps, and lines to run to", () => {
+  it("of a stepped program offers steps, and lines to run to", () => {
     const { run } = showStop({ kind: "step", lanes: { sizes: [], chosen: [], stopped: null } });
     expect(all("[data-resume]").map((button) => button.dataset.resume)).toEqual([
       "step",
@@ -139,7 +139,7 @@ describe("a stop", () => {
 describe("expressions", () => {
   const asked = (run: TestRun) => run.debugged.filter(({ type }) => type === "command");
 
-  it("are evaluated now and at each stop, as no command, and are not among what was typed", () => {
+  it("are evaluated now and at each stop, and are not in the history of commands", () => {
     const { run } = showStop();
     type("[aria-label='Evaluate at each stop']", "c");
     press("[aria-label='Evaluate at each stop']", "Enter");
@@ -158,7 +158,7 @@ describe("expressions", () => {
 });
 
 describe("the frames", () => {
-  it("are gone through with keys and clicks", () => {
+  it("are selected with keys and clicks", () => {
     const { run } = showStop();
     expect(texts("[data-testid=frames] button")).toEqual(["loss_fn train.py:41", "<module> In [7]:12"]);
     expect(isDisabled("[aria-label='Frame below']")).toBe(true);
@@ -171,7 +171,7 @@ describe("the frames", () => {
     expect(run.debugged.at(-1)).toEqual({ type: "frame", stop: 3, frame: 0 });
   });
 
-  it("show their source, the current line marked", () => {
+  it("show their source with the current line marked", () => {
     showStop();
     expect(texts("[data-testid=code] .line-number")).toEqual(["40", "41", "42"]);
     expect(label(".source-row.now code")).toBe("h = jdw.breakpoint(h, when=~jnp.isfinite(h).all())");
@@ -180,7 +180,7 @@ describe("the frames", () => {
 });
 
 describe("the locals", () => {
-  it("tell type, device, value and statistics; text is text", () => {
+  it("show type, device, value and statistics, with text escaped", () => {
     showStop();
     expect(texts("[data-local=h] button > *")).toEqual([
       "h",
@@ -193,7 +193,7 @@ describe("the locals", () => {
     expect(isDisabled("[data-local=name] button")).toBe(true);
   });
 
-  it("are plotted, or shown as a picture, and asked for again where they may have changed", () => {
+  it("are plotted or shown as a picture, and requested again if they may have changed", () => {
     const { run } = showStop();
     click("[data-local=h] button");
     draw(run);
@@ -208,7 +208,7 @@ describe("the locals", () => {
     expect(run.debugged).toEqual([wanted, wanted]);
   });
 
-  it("that were looked at stay when the program goes on; of others it is said that nobody has looked", () => {
+  it("stay when the program continues if they were opened; others say that they were not opened", () => {
     const { run } = showStop();
     click("[data-local=h] button");
     draw(run);
@@ -225,7 +225,7 @@ describe("the locals", () => {
     expect(other.debugged).toEqual([]);
   });
 
-  it("of more than two axes are gone through slice by slice", () => {
+  it("with more than two axes are shown slice by slice", () => {
     const stop = goldenStop();
     const [frame] = stop.frames;
     const locals = (frame?.locals ?? []).map((local) => ({ ...local, shape: [5, 4, 90] }));
@@ -254,7 +254,7 @@ describe("the lanes", () => {
     expect(run.debugged.at(-1)).toEqual({ type: "lane", stop: 3, lane: [2] });
   });
 
-  it("are not there where nothing is vmapped", () => {
+  it("are hidden if nothing is vmapped", () => {
     showStop({ lanes: { sizes: [], chosen: [], stopped: null } });
     expect(all("[data-testid=lane]")).toHaveLength(0);
   });
@@ -267,7 +267,7 @@ describe("the console", () => {
   };
   const said = (text: string, error = false) => ({ type: "console", stop: 3, text, error }) as Partial<Message>;
 
-  it("runs what is typed and shows what came of it, errors too", () => {
+  it("runs what is typed and shows the result or the error", () => {
     const { run, ui } = showStop();
     enter("h.sum()");
     expect(run.debugged).toEqual([{ type: "command", stop: 3, text: "h.sum()" }]);
@@ -287,7 +287,7 @@ describe("the console", () => {
     expect(Number(find("[data-typed='1/0']").dataset.ms)).toBeGreaterThanOrEqual(0);
   });
 
-  it("takes letters as letters", () => {
+  it("does not treat letters as shortcuts", () => {
     const { run } = showStop();
     press(prompt, "c");
     press(prompt, "q");
@@ -314,7 +314,7 @@ describe("the console", () => {
     }
   });
 
-  it("completes, and lists where there are several", () => {
+  it("completes a name, and lists several candidates", () => {
     const { run, ui } = showStop();
     type(prompt, "f(🙂, jnp.is");
     press(prompt, "Tab");
@@ -333,7 +333,7 @@ describe("the console", () => {
     expect(ui.draft.value).toBe("h.max");
   });
 
-  it("leaves what was typed meanwhile alone, and the Tab key where there is nothing to complete", () => {
+  it("keeps what was typed meanwhile, and leaves the Tab key to the page if there is nothing to complete", () => {
     const { run, ui } = showStop();
     const tab = new KeyboardEvent("keydown", { key: "Tab", bubbles: true, cancelable: true });
     act(() => void find(prompt).dispatchEvent(tab));
@@ -354,8 +354,8 @@ describe("the console", () => {
   });
 });
 
-describe("another value", () => {
-  it("is set as an expression", () => {
+describe("a new value of a local", () => {
+  it("is entered as an expression", () => {
     const { run } = showStop();
     type("[aria-label='Continue with another value of h: float32[3]']", "jnp.zeros(3)");
     press("[aria-label='Continue with another value of h: float32[3]']", "Enter");
@@ -364,19 +364,19 @@ describe("another value", () => {
     expect(texts(".log pre")).toEqual(["set jnp.zeros(3)", "h goes on as Array([0., 0., 0.])"]);
   });
 
-  it("is offered only where the program takes one", () => {
+  it("is offered only if the program accepts one", () => {
     showStop({ replaceable: null });
     expect(all("[aria-label^='Continue with another']")).toHaveLength(0);
   });
 });
 
-describe("a page that is loaded anew", () => {
+describe("a reloaded page", () => {
   const before = [
     { text: "p h", output: "Array(1.)", error: false },
     { text: "while True: pass", output: null, error: false },
   ];
 
-  it("shows again what was typed, and recalls it", () => {
+  it("shows what was typed before, and recalls it", () => {
     const { run } = showStop();
     act(() => {
       run.store.debugger.recall(before);
@@ -393,7 +393,7 @@ describe("a page that is loaded anew", () => {
     expect((find(prompt) as HTMLTextAreaElement).value).toBe("p h");
   });
 
-  it("keeps its own log where it has one", () => {
+  it("keeps its own log if it has one", () => {
     const { run } = showStop();
     type(prompt, "x");
     press(prompt, "Enter");
@@ -420,7 +420,7 @@ describe("the breakpoints", () => {
     expect(run.debugged.at(-1)).toEqual({ type: "breakpoint", site: 6, skip: 7 });
   });
 
-  it("are told how to be made where there are none", () => {
+  it("are explained if there are none", () => {
     const { ui } = showStop(null, { breakpoints: [] });
     act(() => {
       ui.tab.value = "source";
@@ -432,7 +432,7 @@ describe("the breakpoints", () => {
 });
 
 describe("pause and stop", () => {
-  it("are asked for while it runs, and told until they take effect", () => {
+  it("are requested while the program runs, and shown as pending until they take effect", () => {
     const { run, ui } = showStop(null);
     click("[data-testid=pause]");
     expect(run.debugged).toEqual([{ type: "pause" }]);
@@ -456,7 +456,7 @@ describe("pause and stop", () => {
     expect(label("[data-testid=state]")).toBe("Failed");
   });
 
-  it("end the program where it stands", () => {
+  it("end the program at a stop", () => {
     const { run, ui } = showStop();
     // While the bar of the stop has a Stop button, the header has none.
     expect(texts("button").filter((words) => words.startsWith("Stop"))).toEqual(["Stop q"]);
@@ -467,13 +467,13 @@ describe("pause and stop", () => {
     expect(run.debugged).toEqual([{ type: "resume", stop: 3, how: "quit" }]);
   });
 
-  it("are off where nothing can be held", () => {
+  it("are disabled if nothing can be paused", () => {
     showStop(null, { stoppable: false });
     expect(isDisabled("[data-testid=pause]")).toBe(true);
     expect(isDisabled("[data-testid=halt]")).toBe(true);
   });
 
-  it("take back what the kernel refuses", () => {
+  it("are reset if the kernel refuses", () => {
     const { run } = showStop(null);
     click("[data-testid=pause]");
     answer(run, { type: "error", message: "Nothing runs." } as Partial<Message>);

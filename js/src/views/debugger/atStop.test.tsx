@@ -44,7 +44,7 @@ const isMarked = (name: string) => of(name).classList.contains("earlier");
 beforeEach(() => void vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600));
 
 describe("the values beside the lines, at a stop", () => {
-  it("are those of its step, and of an earlier one are marked as such", () => {
+  it("are those of its step, and values of an earlier step are marked", () => {
     standAt([]);
     expect([isMarked("logits"), isMarked("loss")]).toEqual([false, true]);
     expect(of("loss").querySelector(".of-earlier")?.textContent?.trim()).toBe("call 1");
@@ -53,7 +53,7 @@ describe("the values beside the lines, at a stop", () => {
     expect(all(".name-row.earlier").map((row) => row.dataset.of)).toEqual(["loss"]);
   });
 
-  it("are those of the frame where the step has no row of them yet", () => {
+  it("are those of the frame if the step has no row of them yet", () => {
     standAt([LOSS]);
     expect(isMarked("loss")).toBe(false);
     expect(of("loss").querySelector(".value-range")?.textContent).toBe("7.5");
@@ -76,7 +76,7 @@ describe("the values beside the lines, at a stop", () => {
     expect(find("[data-testid=when]").textContent).toContain("call 2 · step 1 (stopped)");
   });
 
-  it("stay where the program was ended there, until the stop is closed", () => {
+  it("stay if the program was ended there, until the stop is closed", () => {
     const { run } = standAt([LOSS], { earlier: [3, 4] });
     run.store.status = { ...(run.store.status as StatusMessage), state: "stopped" };
     stopAt(run, null);
@@ -86,7 +86,7 @@ describe("the values beside the lines, at a stop", () => {
     expect(told()).toEqual(["2.13", expect.not.stringContaining("stopped")]);
   });
 
-  it("are the newest ones again when the program goes on", () => {
+  it("are the newest ones again when the program continues", () => {
     const { run } = standAt([LOSS]);
     stopAt(run, null);
     expect([isMarked("loss"), of("loss").querySelector(".value-range")?.textContent]).toEqual([false, "2.13"]);

@@ -51,7 +51,7 @@ function open(findings: FindingMessage[], checked = "") {
 }
 
 describe("the findings", () => {
-  it("are asked for when they are shown", () => {
+  it("are requested when they are shown", () => {
     const { run } = open([NAN, KEY]);
     expect(run.asked.filter((one) => one.startsWith("findings"))).toEqual(['findings {"type":"findings"}']);
     expect(texts("[data-testid=finding] header strong")).toEqual([
@@ -61,14 +61,14 @@ describe("the findings", () => {
     expect(find("#tab-findings").textContent).toBe("Findings2");
   });
 
-  it("show the lines, the guilty one marked, and lead to it and its step", () => {
+  it("show the lines with the faulty one marked, and link to it and its step", () => {
     const { ui } = open([NAN]);
     expect(find(".excerpt .guilty").textContent).toContain("return jnp.sqrt(n2)");
     click("[data-testid=finding] header button.link");
     expect([ui.tab.value, ui.place.value?.line, ui.value.value, ui.moment.value]).toEqual(["source", 22, 1, 3]);
   });
 
-  it("lead to what explains their kind, where JAX's documentation does", () => {
+  it("link to JAX's documentation of their kind if there is one", () => {
     open([NAN, KEY]);
     const links = all("[data-testid=finding] a").map((link) => link.getAttribute("href"));
     expect(links).toEqual(["https://docs.jax.dev/en/latest/faq.html"]);
@@ -81,14 +81,14 @@ describe("the findings", () => {
     expect([ui.tab.value, ui.value.value, ui.moment.value]).toEqual(["source", 2, 4]);
   });
 
-  it("show what to write instead; of a file that is not in the source view the place is text", () => {
+  it("show what to write instead, and the place as text if its file is not in the source view", () => {
     open([KEY]);
     expect(texts(".fix pre")).toEqual(["a, b = jax.random.split(key)"]);
     expect(find("[data-testid=finding]").textContent).toContain("Split it.");
     expect(all("[data-testid=finding] header button.link")).toEqual([]);
   });
 
-  it("have no tab where there are none, and say so where there are none any more", () => {
+  it("have no tab if there are none, and say so if none are left", () => {
     open([]);
     expect(all("#tab-findings")).toEqual([]);
     expect(find(".empty").textContent).toContain("No findings");

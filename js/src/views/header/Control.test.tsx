@@ -7,7 +7,7 @@ const CASES = [
   { what: "a job that has not agreed", commands: "when the cell has ended", why: "have not agreed" },
 ];
 
-it.each(CASES)("of $what Pause and Stop are greyed and say why", ({ commands, why }) => {
+it.each(CASES)("Pause and Stop are disabled for $what, with a reason", ({ commands, why }) => {
   showTab("overview", { ...goldenBatch("lanes"), status: status({ state: "running", stoppable: false, commands }) });
   for (const name of ["pause", "halt"]) {
     const button = document.querySelector<HTMLButtonElement>(`[data-testid=${name}]`);
@@ -16,7 +16,7 @@ it.each(CASES)("of $what Pause and Stop are greyed and say why", ({ commands, wh
   }
 });
 
-it("says of a run that was loaded while it was written up to when it is shown, and how the rest is", () => {
+it("the header of a run that was loaded while it was written says up to when it is shown, and how to load the rest", () => {
   const batch = goldenBatch("small");
   const started = new Date(2026, 0, 2, 15, 4, 5).getTime() / 1000;
   showTab("overview", { ...batch, status: status({ state: "loaded", started, barrier: batch.status.barrier }) });

@@ -20,12 +20,12 @@ function batch(copies: Record<string, number> = {}) {
   return { ...golden, sites: [y, twin], status: status({ processes: [process(0), process(1, "is gone")], copies }) };
 }
 
-it("are named with what they last did, or since when nothing is heard of them", () => {
+it("processes are listed with their last action, or the time since their last message", () => {
   showTab("overview", batch());
   expect(texts(".process .muted")).toEqual(["call 2 `step` ready", "is gone"]);
 });
 
-it("filter the streams, where each line says which process it is of", () => {
+it("choosing a process filters the streams, whose lines name their process", () => {
   const ui = createUi();
   showStreams(batch(), ui);
   const tags = () => new Set(texts(".row .tag").filter((text) => text.startsWith("process")));
@@ -37,7 +37,7 @@ it("filter the streams, where each line says which process it is of", () => {
   expect(tags()).toEqual(new Set(["process 1"]));
 });
 
-it("are lines of one chart, or one line where the values are the same", () => {
+it("processes are lines of one chart, or one line if their values are equal", () => {
   const { run } = showTab("source", batch());
   click("[data-testid=name]");
   expect(texts("[data-testid=overlay] b")).toEqual(["y · process 0", "y · process 1"]);

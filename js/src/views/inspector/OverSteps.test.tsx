@@ -11,7 +11,7 @@ function showFirst(batch: ReturnType<typeof goldenBatch>) {
   return shown;
 }
 
-describe("the course of what is printed", () => {
+describe("the chart of printed values", () => {
   it("is one chart with its number of points, and its name", () => {
     const { run } = showFirst(goldenBatch("small"));
     expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "loss", points: "3" });
@@ -21,7 +21,7 @@ describe("the course of what is printed", () => {
     expect(find("[data-of=loss] .number").textContent).toBe("0.625");
   });
 
-  it("names the value, and says of how many lanes", () => {
+  it("names the value, and the number of lanes", () => {
     showFirst(goldenBatch("nonfinite"));
     expect(find("[data-testid=plot]").dataset).toMatchObject({ series: "g", points: "6" });
     showFirst(goldenBatch("lanes"));
@@ -30,7 +30,7 @@ describe("the course of what is printed", () => {
     expect(texts(".plot-where")).toEqual(["train.py:9 · 20 lanes"]);
   });
 
-  it("says what is not known yet as such, and not as NaN", () => {
+  it("shows unknown values as unknown, and not as NaN", () => {
     const { ui } = showFirst(goldenBatch("small"));
     act(() => {
       ui.moment.value = -1;
@@ -45,7 +45,7 @@ describe("the course of what is printed", () => {
     expect(find(".log-toggle").getAttribute("aria-pressed")).toBe("true");
   });
 
-  it("is drawn together with what is ticked, watched values too", () => {
+  it("is drawn together with selected names, also of watched values", () => {
     const { run } = showFirst(goldenBatch("lanes"));
     expect(all("[data-testid=overlay]")).toHaveLength(0);
     click("[data-of=z] .name-tick");
@@ -59,7 +59,7 @@ describe("the course of what is printed", () => {
     expect(texts("[data-testid=overlay] b")).toEqual(["y", "z", "logits"]);
   });
 
-  it("is zoomed by keys, and shows all again; another axis begins anew", () => {
+  it("is zoomed by keys, and reset; another axis has its own zoom", () => {
     showFirst(goldenBatch("lanes"));
     const zoomed = () => find(".plot").dataset.zoomed;
     press(".chart", "+");

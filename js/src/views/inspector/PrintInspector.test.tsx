@@ -30,7 +30,7 @@ afterEach(() => void vi.useRealTimers());
 import { hillsOf } from "../arrays/Ridge";
 
 describe("an array that was printed", () => {
-  it("is shown as it was printed last, with its statistics", () => {
+  it("is shown as last printed, with its statistics", () => {
     const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     expect(run.asked.filter((asked) => asked.startsWith("array"))).toEqual(["array 3/0 [0]"]);
     expect(find(".inspector-name").textContent).toBe("xfloat32[2,4,6]train.py:17");
@@ -41,7 +41,7 @@ describe("an array that was printed", () => {
     expect(texts(".colour-bar small")).toEqual(["6", "0", "-6"]);
   });
 
-  it("stands beside its line, and leads to what was printed", () => {
+  it("is beside its line, and links to the print", () => {
     const { ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     expect([ui.place.value?.line, ui.value.value, ui.part.value]).toEqual([17, 2, "2/0"]);
     expect(find("[data-testid=inspect] [data-testid=heat-map]").getAttribute("aria-label")).toContain(
@@ -52,7 +52,7 @@ describe("an array that was printed", () => {
     expect([ui.tab.value, ui.site.value]).toEqual(["streams", 2]);
   });
 
-  it("has its kind beside its line, once where it has no other name", () => {
+  it("has its kind beside its line, once if it has no other name", () => {
     const nameless = batch();
     for (const site of nameless.sites)
       if (site.id === 2) Object.assign(site, { kind: "breakpoint", label: "breakpoint" });
@@ -64,7 +64,7 @@ describe("an array that was printed", () => {
     expect(texts("[data-testid=printed]")).toContain("breakpoint ↗");
   });
 
-  it("have no colour bar without a finite number", () => {
+  it("has no colour bar without a finite number", () => {
     const { stats } = goldenArray("array");
     showSlice(
       goldenArray("array", { event: 3, stats: { ...stats, nan: 48, min: null, max: null, mean: null, std: null } }),
@@ -72,13 +72,13 @@ describe("an array that was printed", () => {
     expect(all(".colour-bar")).toHaveLength(0);
   });
 
-  it("have one number at the colour bar where all that is finite is one", () => {
+  it("has one number at the colour bar if all finite elements are equal", () => {
     const { stats } = goldenArray("array");
     showSlice(goldenArray("array", { event: 3, stats: { ...stats, inf: 4, min: 0, max: 0, mean: 0, std: 0 } }));
     expect(texts(".colour-bar small")).toEqual(["0"]);
   });
 
-  it("is looked at in another step, and at another index", () => {
+  it("can be shown at another step and index", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     act(() => {
       ui.moment.value = 1;
@@ -89,7 +89,7 @@ describe("an array that was printed", () => {
     expect(run.asked.at(-1)).toBe("array 1/0 [1]");
   });
 
-  it("show any two axes, and a tile for each place along a third", () => {
+  it("shows any two axes, and a tile for each index of a third", () => {
     const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     choose("[data-testid=axis-tiles]", "0");
     act(() => run.answerSlice("over"));
@@ -103,7 +103,7 @@ describe("an array that was printed", () => {
     expect(run.asked.at(-1)).toBe("array 3/0 [0] axes [0,2]");
   });
 
-  it("read out an element", () => {
+  it("shows the element under the pointer", () => {
     showSlice(goldenArray("array", { event: 3 }));
     press("[data-testid=heat-map]", "ArrowRight");
     press("[data-testid=heat-map]", "ArrowRight");
@@ -132,12 +132,12 @@ describe("an array that was printed", () => {
     expect(find(".slice-line").textContent).toContain("float32[2,4,6]");
   });
 
-  it("say why there is no array", () => {
+  it("says why there is no array", () => {
     showSlice("This event is no longer kept.");
     expect(find("p.slice").textContent).toBe("This event is no longer kept.");
   });
 
-  it("show their numbers page by page", () => {
+  it("shows its numbers page by page", () => {
     const { run } = showSlice(goldenArray("array", { event: 3, index: [0] }));
     click("[data-testid=values]");
     expect(run.asked.at(-1)).toContain('"event":3,"value":0,"index":[0],"row":0,"column":0');
@@ -151,7 +151,7 @@ describe("an array that was printed", () => {
     expect(find(".full p").textContent).toBe("This event is no longer kept.");
   });
 
-  it("are saved for NumPy, or it is said why not", () => {
+  it("is saved for NumPy, or says why not", () => {
     const { run } = showSlice(goldenArray("array", { event: 3 }));
     click("[data-testid=npy]");
     expect(run.asked.at(-1)).toBe('file {"type":"file","format":"npy","event":3,"value":0}');
@@ -159,7 +159,7 @@ describe("an array that was printed", () => {
     expect(find(".full .bad-text").textContent).toBe("too large");
   });
 
-  it("show how their elements are spread over the events", () => {
+  it("shows the distribution of its elements over the events", () => {
     const { run, ui } = showSlice(goldenArray("array", { event: 3 }));
     vi.advanceTimersByTime(1);
     expect(run.asked.at(-1)).toBe('histograms {"type":"histograms","site":2,"value":0}');
@@ -183,7 +183,7 @@ describe("an array that was printed", () => {
     expect(find("[data-testid=spread] output").textContent).toBe("line 1: 4 from -1 to 0");
   });
 
-  it("have as many hills in a ridge as there is room, the newest in front", () => {
+  it("has as many histograms in a ridge plot as fit, the newest in front", () => {
     expect(hillsOf(100, 18 + 7 * 23)).toHaveLength(20);
     expect(hillsOf(100, 18 + 7 * 23).at(-1)).toBe(99);
     expect(hillsOf(3, 400)).toEqual([0, 1, 2]);

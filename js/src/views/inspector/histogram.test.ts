@@ -15,7 +15,7 @@ function tableOf(rows: readonly (readonly number[])[]): WatchTable {
 }
 
 describe("histograms of magnitudes", () => {
-  it("are told by sign and lower edge", () => {
+  it("have bins by sign and lower edge", () => {
     const bars = barsOf(VALUES);
     expect(bars.map(({ from, isNegative }) => [from, isNegative])).toEqual([
       ["-2^0", true],
@@ -43,7 +43,7 @@ describe("histograms of magnitudes", () => {
     expect(over.at).toBe(0.5);
   });
 
-  it("stand on an axis of numbers, cut to what is used", () => {
+  it("have an axis of numbers, limited to the used range", () => {
     const bars = barsOf(VALUES);
     expect(edgesOf(bars)).toEqual([
       { y: -1, at: 0.25 },
@@ -63,7 +63,7 @@ describe("histograms of magnitudes", () => {
     expect(over.at).toBe(null);
   });
 
-  it("of no step are nothing", () => {
+  it("are empty without steps", () => {
     expect(overSteps(new WatchTable(VALUES), barsOf(VALUES), null).columns).toBe(0);
   });
 });

@@ -6,7 +6,7 @@ const slice = (rows: number, columns: number, numbers: number[]) =>
   ({ rows, columns, pixels: Float32Array.from(numbers) }) as unknown as ArraySlice;
 
 describe("lanes", () => {
-  it("are ranked by what is not finite, then by their largest number, then as they are", () => {
+  it("are ranked by values that are not finite, then by their largest number, then by their order", () => {
     const statistics = [
       { min: -1, max: 2 },
       { min: -9, max: 1 },

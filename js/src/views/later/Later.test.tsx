@@ -48,7 +48,7 @@ async function answer(run: TestRun, text: string): Promise<void> {
 
 const ASKED = 'module {"type":"module","name":"views"}';
 
-it("is loaded once for all panels, and shown", async () => {
+it("a later bundle is loaded once for all panels", async () => {
   const from = someViews();
   const [one, two] = [show(from, { commands: "by its own thread" }), show(from)];
   expect(one.run.asked).toEqual([ASKED]);
@@ -61,7 +61,7 @@ it("is loaded once for all panels, and shown", async () => {
   expect(show(from).run.asked).toEqual([]);
 });
 
-it("says why it cannot be had, and tries again when told to", async () => {
+it("a later bundle that fails to load shows the reason, and loads again on request", async () => {
   const { run, host, ids } = show(someViews());
   await answer(run, "broken");
   expect(ids()).toEqual(["view-failed"]);
@@ -74,13 +74,13 @@ it("says why it cannot be had, and tries again when told to", async () => {
   expect(ids()).toEqual(["nothing-watched"]);
 });
 
-it("says what the kernel said", async () => {
+it("a later bundle that fails to load shows the message of the kernel", async () => {
   const { run, host } = show(someViews());
   await act(async () => run.answer("the front end is not built"));
   expect(host.textContent).toContain("the front end is not built");
 });
 
-it("says that it needs the kernel when that is gone, and asks again when it is back", async () => {
+it("a later bundle says that it needs the kernel, and is requested again when the kernel is back", async () => {
   const { run, ids } = show(someViews());
   act(() => {
     run.store.lose();
@@ -95,7 +95,7 @@ it("says that it needs the kernel when that is gone, and asks again when it is b
   expect(run.asked).toEqual([ASKED, ASKED]);
 });
 
-it("asks another kernel when the one asked is gone", async () => {
+it("a later bundle is requested from another kernel if the first is gone", async () => {
   const from = someViews();
   const one = show(from);
   one.run.store.lose();
@@ -105,7 +105,7 @@ it("asks another kernel when the one asked is gone", async () => {
   expect(two.ids()).toEqual(["nothing-watched"]);
 });
 
-it("is there when the kernel is gone, once it was loaded", () => {
+it("a loaded bundle remains available without the kernel", () => {
   const from = someViews();
   from.provide(views);
   const { run, ids } = show(from);

@@ -44,7 +44,7 @@ describe("the tree of names", () => {
     expect(drawn(["/grads"])).toEqual(["Values", " h:1", " h:9", "Gradients", " ∂ h", "grads"]);
   });
 
-  it("says of which process a name is, where several have it", () => {
+  it("names the process of a name that several processes have", () => {
     const of = (id: number, line: number, process: number) => ({ ...siteOf(id, "h", "value", line), process });
     const places = (...sites: WatchSite[]) => rowsOf(treeOf(sites), new Set()).map(({ place }) => place);
     expect(places(of(1, 4, 0), of(2, 4, 1))).toEqual(["", "process 0", "process 1"]);
@@ -52,12 +52,12 @@ describe("the tree of names", () => {
     expect(places(of(1, 4, 0), of(2, 4, 0))).toEqual(["", ":4 1/2", ":4 2/2"]);
   });
 
-  it("shows what is looked for, though it is folded", () => {
+  it("shows matches in closed groups", () => {
     expect(drawn(["/grads"], "layers[1]")).toEqual(["grads", " mlp", "  layers[1]", "   w"]);
     expect(drawn([], "nothing like it")).toEqual([]);
   });
 
-  it("of many names begins folded where they have paths", () => {
+  it("closes groups at first if there are many names", () => {
     const many = treeOf(Array.from({ length: 60 }, (_, i) => siteOf(i, i % 2 ? `h${i}` : `grads.layers[${i}].w`)));
     expect(rowsOf(many, new Set()).map(({ label }) => label)).toHaveLength(1 + 30 + 1);
     expect(rowsOf(many, new Set(["/grads"]))).toHaveLength(1 + 30 + 1 + 30);
@@ -65,7 +65,7 @@ describe("the tree of names", () => {
 });
 
 describe("the names beside the code", () => {
-  it("tell the statistic at the step, and what is not finite", () => {
+  it("show the statistic at the step, and values that are not finite", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     const told = () => texts("[data-testid=name] .number");
     expect(told()).toEqual(["0.25", "2.13", "1280 nan"]);
@@ -89,7 +89,7 @@ describe("the names beside the code", () => {
     expect(ui.statistic.value).toBe("l1");
   });
 
-  it("are ticked to be plotted together, and inspected by a click", () => {
+  it("are selected to be plotted together, and inspected by a click", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     click("[data-of=loss] .name-tick");
     click("[data-of='∂ logits'] .name-tick");
@@ -102,7 +102,7 @@ describe("the names beside the code", () => {
     expect(ui.ticked.value.size).toBe(0);
   });
 
-  it("go when one is chosen where they lie over the code, and the code has the focus", () => {
+  it("close on a choice if they cover the code, which gets the focus", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     for (const choose of [() => click("[data-of=logits]"), () => press("[role=tree]", "Enter")]) {
       click("[data-testid=names-toggle]");
@@ -114,7 +114,7 @@ describe("the names beside the code", () => {
     }
   });
 
-  it("are gone through with the keys", () => {
+  it("are navigated with keys", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
     for (const key of ["ArrowDown", "ArrowDown", "Enter"]) press("[role=tree]", key);
     expect(ui.value.value).toBe(1);
@@ -125,7 +125,7 @@ describe("the names beside the code", () => {
     expect(texts("[data-testid=name-group]")).toEqual(["Values2", "Gradients1 not finite"]);
   });
 
-  it("are found by what is typed", () => {
+  it("are filtered by typed text", () => {
     showTab("source", goldenBatch("watch"));
     type(".names input", "los");
     expect(texts("[data-testid=name] .name-label")).toEqual(["loss"]);

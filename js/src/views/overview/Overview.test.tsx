@@ -13,7 +13,7 @@ const LOOK = { logarithmic: false, axis: "step", smoothing: 0, during: null, zoo
 const charts = () => all("[data-testid=lines]").map(({ dataset }) => [dataset.chart, dataset.lines]);
 
 describe("the overview", () => {
-  it("is what the panel lands on, with facts and the numbers that were printed, the loss first", () => {
+  it("is the first view of the panel, with facts and the printed numbers, the loss first", () => {
     show(goldenBatch("small"));
     expect(find("[aria-selected=true]").id).toBe("tab-overview");
     expect(texts("[data-testid=facts] .fact-label")).toEqual(["Steps", "loss", "Compiled"]);
@@ -21,7 +21,7 @@ describe("the overview", () => {
     expect(all("[data-testid=last-prints] .latest-row")).toHaveLength(5);
   });
 
-  it("draws gradients and the spread of what is watched, and tells where NaN was first", () => {
+  it("draws gradients and the spread of watched values, and shows where NaN was first", () => {
     const ui = createUi();
     const { store } = show(goldenBatch("watch"), ui);
     expect(charts()).toEqual([
@@ -96,7 +96,7 @@ describe("the overview", () => {
     }
   });
 
-  it("lists findings, each a way to its line, and asks for none where there are none", () => {
+  it("lists findings with a link to their lines, and does not request them if there are none", () => {
     const finding = {
       kind: "keys",
       severity: 1,
@@ -123,7 +123,7 @@ describe("the overview", () => {
     expect(find("[aria-selected=true]").id).toBe("tab-findings");
   });
 
-  it("has the first NaN also where a check alone has seen it", () => {
+  it("shows the first NaN if only a check has found it", () => {
     const finding = { kind: "nonfinite", severity: 1, where: "a.py:3", lane: [2], file: "a.py" };
     const opened = (headline: string) => {
       const ui = createUi();
@@ -143,7 +143,7 @@ describe("the overview", () => {
     expect([ui.tab.value, ui.finding.value]).toEqual(["findings", "nonfinite"]);
   });
 
-  it("draws numbers of one name in one chart, each line called by its place", () => {
+  it("draws numbers of one name in one chart, with a line for each place", () => {
     const batch = goldenBatch("watch");
     const [, loss, gradient] = batch.sites;
     const again = { ...loss, id: 3, where: "train.py:30", watch: loss?.watch, values: loss?.values };
@@ -184,7 +184,7 @@ describe("the overview", () => {
     expect(drawnOf([odd.series], LOOK).curves.map(({ begins }) => begins.size)).toEqual([0]);
   });
 
-  it("draws no gradient of what is differentiated by itself", () => {
+  it("draws no gradient of a value with respect to itself", () => {
     const drawn = (y: number) => {
       const batch = goldenBatch("watch");
       const [, loss, gradient] = batch.sites;
@@ -198,7 +198,7 @@ describe("the overview", () => {
     expect(drawn(2)).toContain("Gradient norms");
   });
 
-  it("leads to the worst finding at its line, and from what was compiled again to why", () => {
+  it("leads to the line of the worst finding, and from recompilations to their reason", () => {
     const at = { site: -1, event: -1, lane: [], lines: [], fix: [], followers: [], following: 0, why: "", advice: "" };
     const slow = { ...at, kind: "retraces", severity: 3, where: "train.py:8", headline: "again", file: "train.py" };
     const findings = [
@@ -230,7 +230,7 @@ describe("the overview", () => {
     expect(compiled.ui.finding.value).toBe("");
   });
 
-  it("lists when the condition of --when held, each a way to its step", () => {
+  it("lists the steps at which the condition of --when held, with links", () => {
     const { ui } = showTab("overview", goldenBatch("watch", { status: status({ when: "abs(logits).max() > 1" }) }));
     expect(find("[data-testid=hits] header").textContent).toContain("abs(logits).max() > 1");
     const hits = texts("[data-testid=hits] .latest-row");
@@ -241,7 +241,7 @@ describe("the overview", () => {
     expect(texts(".hits-none")).toEqual(["The condition was never true."]);
   });
 
-  it("has a quiet line for what watching costs, which is no note, and says that it has copied the command", async () => {
+  it("shows the cost of watching in a line that is no note, and confirms that the command is copied", async () => {
     const cost = "With 3 watched values (3.56 kB a step) programs take 1.5 times as long. It is an estimate.";
     show(goldenBatch("watch", { status: status({ cost, notes: [cost, "muted: x"] }) }));
     expect(find("[data-testid=cost] span").textContent).toBe(`${cost.split(". ")[0]}.`);
@@ -255,7 +255,7 @@ describe("the overview", () => {
     vi.unstubAllGlobals();
   });
 
-  it("copies the run as Markdown, with its picture where that is asked for", async () => {
+  it("copies the run as Markdown, with its picture on request", async () => {
     const run = show(goldenBatch("small"));
     const written: string[] = [];
     vi.stubGlobal("navigator", { clipboard: { writeText: async (text: string) => void written.push(text) } });
@@ -269,7 +269,7 @@ describe("the overview", () => {
     vi.unstubAllGlobals();
   });
 
-  it("says what to write where there is nothing to draw", () => {
+  it("says what to write if there is nothing to draw", () => {
     const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0 }) }));
     for (const line of ["%%jaxdebug --watch-all", "%%jaxdebug --check all"]) {
       expect(find("[data-testid=nothing-drawn]").textContent).toContain(line);
@@ -305,7 +305,7 @@ describe("the overview", () => {
     expect([words?.includes("--watch-all"), words?.includes("--check")]).toEqual([true, false]);
   });
 
-  it("gives no advice to watch where the program has failed", () => {
+  it("does not advise to watch values if the program has failed", () => {
     show(goldenBatch("empty", { status: status({ state: "failed", events: 0 }) }));
     expect(find("[data-testid=nothing-drawn]").textContent).toBe(
       "No number to drawThe program failed before it gave one.",
@@ -321,7 +321,7 @@ describe("the overview", () => {
     );
   });
 
-  it("counts what JAX compiles outside jit, while that goes on", () => {
+  it("counts what JAX compiles outside jit while it compiles", () => {
     const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0, apart: [23, 7.8] }) }));
     const told = () => find("[data-testid=nothing-drawn]").textContent;
     expect(told()).toContain("JAX compiles operations outside jit: 23 so far, in 7.80 s.");
@@ -334,7 +334,7 @@ describe("the overview", () => {
     expect(told()).toContain("%%jaxdebug --watch-all");
   });
 
-  it("is drawn a few times a second while the run goes on", () => {
+  it("is drawn a few times a second during a run", () => {
     vi.useFakeTimers();
     const received = () => Number(find("[data-testid=last-prints] .link").textContent?.slice(4));
     const running = { status: status({ state: "running" }) };

@@ -9,7 +9,7 @@ const NOTES = "[data-testid=notes] .note-text";
 const PENDING = { state: "pending", pending: ["step"], waited: 0, timeout: 30, waits: [] };
 
 describe("the panel", () => {
-  it("carries the numbers that a test reads", () => {
+  it("has the attributes that tests read", () => {
     show(goldenBatch("small"));
     expect(find(".panel").dataset).toMatchObject({
       run: "run-1",
@@ -35,7 +35,7 @@ describe("the panel", () => {
     expect(texts("[data-testid=stream-ordered] .stream-count")).toEqual(["6"]);
   });
 
-  it("says what the kernel wants said", () => {
+  it("shows the notes of the kernel", () => {
     show(goldenBatch("small", { status: status({ notes: ["muted: x"] }) }));
     expect(texts(NOTES)).toEqual(["muted: x"]);
   });
@@ -125,7 +125,7 @@ describe("the header", () => {
     vi.useRealTimers();
   });
 
-  it("disables what can do nothing any more, and says why", () => {
+  it("disables controls that have no effect any more, and says why", () => {
     const why = () => ["pause", "halt", "barrier"].map((id) => [isDisabled(id), find(`[data-testid=${id}]`).title]);
     const isDisabled = (id: string) => (find(`[data-testid=${id}]`) as HTMLButtonElement).disabled;
     const run = showStreams(goldenBatch("small", { status: status({ state: "running" }) }));
@@ -161,7 +161,7 @@ describe("the header", () => {
 describe("what is not finite", () => {
   const moved = ({ tab, event, moment }: UiState) => [tab.value, event.value, moment.value];
 
-  it("is counted, and a click or a key goes to the first, whatever is filtered", () => {
+  it("is counted, and a click or a key jumps to the first, whatever is filtered", () => {
     const ui = createUi();
     const run = show(goldenBatch("nonfinite"), ui);
     expect(find("[data-testid=non-finite]").textContent).toBe("1 NaN, 2 ∞");
@@ -181,7 +181,7 @@ describe("what is not finite", () => {
     expect(find("[data-testid=non-finite]")).toHaveProperty("disabled", true);
   });
 
-  it("is where it was computed, for a watched value", () => {
+  it("is shown where a watched value was computed", () => {
     const ui = createUi();
     const { store } = show(goldenBatch("watch"), ui);
     press(".tab", "!");
@@ -189,7 +189,7 @@ describe("what is not finite", () => {
     expect(all(".value.chosen, [data-testid=inspect]").length).toBeGreaterThan(0);
   });
 
-  it("is not there where all is finite", () => {
+  it("is hidden if all values are finite", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
     expect(all("[data-testid=non-finite]")).toHaveLength(0);
@@ -199,7 +199,7 @@ describe("what is not finite", () => {
 });
 
 describe("the life strip", () => {
-  it("is opened by the dot, and is the barrier's status in words", () => {
+  it("is opened by the dot, and describes the state of the barrier", () => {
     show(goldenBatch("small"));
     expect(texts(".stage")).toEqual([]);
     click("[data-testid=state]");
@@ -216,7 +216,7 @@ describe("the life strip", () => {
     expect(texts(".stage")).toEqual([]);
   });
 
-  it("opens by itself while something has been pending for a while, and where something is wrong", () => {
+  it("opens by itself if effects are pending for long, or something is wrong", () => {
     const [call] = goldenBatch("small").calls as [CallMessage];
     const running = status({
       state: "running",
@@ -248,7 +248,7 @@ describe("the life strip", () => {
     expect(texts(".stage")).toContain("compiled 0.20 s");
   });
 
-  it("does not wait for a call where none can be seen", () => {
+  it("does not wait for a call if calls cannot be seen", () => {
     show(goldenBatch("empty", { status: status({ state: "running", captured: false }) }));
     expect(find(".life").textContent).toBe(
       "This program was compiled outside a capture: only its breakpoints are recorded.",
@@ -261,7 +261,7 @@ describe("the life strip", () => {
     expect(find(".life").textContent).toContain("No call yet");
   });
 
-  it("tells a screen reader, a while after it changed", () => {
+  it("is announced to screen readers with a delay", () => {
     vi.useFakeTimers();
     show(goldenBatch("small"));
     act(() => {
@@ -273,7 +273,7 @@ describe("the life strip", () => {
 });
 
 describe("the tabs", () => {
-  it("are moved along with the arrow keys", () => {
+  it("are navigated with the arrow keys", () => {
     show(goldenBatch("small"));
     expect(find("[aria-selected=true]").id).toBe("tab-overview");
     press("#tab-overview", "ArrowRight");
@@ -284,7 +284,7 @@ describe("the tabs", () => {
     expect(texts("[role=tab][tabindex='0']")).toHaveLength(1);
   });
 
-  it("are those that the run has something for", () => {
+  it("are those with content in this run", () => {
     show(goldenBatch("lanes"));
     expect(texts("[role=tab]").map((name) => name.replace(/\d+$/, ""))).toEqual([
       "Overview",
@@ -311,7 +311,7 @@ describe("the keys", () => {
     expect(all("[data-testid=keys]")).toHaveLength(0);
   });
 
-  it("are left alone where something is typed, or with a modifier", () => {
+  it("have no effect in text fields or with a modifier", () => {
     const ui = createUi();
     showStreams(goldenBatch("small"), ui);
     press(".filter", "m");
@@ -334,7 +334,7 @@ describe("the keys", () => {
     expect(ui.moment.value).toBeNull();
   });
 
-  it("let go of what was chosen", () => {
+  it("clear the selection", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
     act(() => {
@@ -346,7 +346,7 @@ describe("the keys", () => {
 });
 
 describe("the scrubber", () => {
-  it("goes from step to step, in all views, by what was printed", () => {
+  it("moves all views from step to step of the prints", () => {
     const ui = createUi();
     show(goldenBatch("small"), ui);
     expect(find("[data-testid=when]").textContent).toBe("call 1 · step 2 · 3 of 3");

@@ -6,7 +6,7 @@ import { find, show } from "../../../test/screen";
 
 afterEach(() => localStorage.clear());
 
-it("keeps the height that a panel was dragged to for the next one", async () => {
+it("a new panel has the height to which the previous one was dragged", async () => {
   show(goldenBatch("small"));
   expect(find(".panel").style.height).toBe("");
   act(() => {

@@ -34,8 +34,8 @@ function lanes(count: number, steps: number): Series {
   return found;
 }
 
-describe("what is drawn", () => {
-  it("is the line, with marks where it is not finite", () => {
+describe("a chart", () => {
+  it("is a line, with marks where values are not finite", () => {
     const drawn = drawnOf([series("nonfinite", 3)], PLAIN);
     expect(drawn.curves).toMatchObject([{ line: 0, x: [0, 4, 5], y: [1, 5e-324, -0], smooth: null, band: null }]);
     expect(drawn.marks.map(({ x, y }) => [x, y])).toEqual([
@@ -46,7 +46,7 @@ describe("what is drawn", () => {
     expect([drawn.from, drawn.to]).toEqual([0, 5]);
   });
 
-  it("leaves out what has no logarithm", () => {
+  it("leaves out values without a logarithm", () => {
     expect(drawnOf([series("nonfinite", 3)], { ...PLAIN, logarithmic: true }).curves[0]?.x).toEqual([0, 4]);
   });
 
@@ -87,7 +87,7 @@ describe("what is drawn", () => {
     expect(drawnOf([lanes(5, 4000)], PLAIN).curves[0]?.x.length).toBeLessThanOrEqual(2000);
   });
 
-  it("is at most 2000 points, of what is seen", () => {
+  it("has at most 2000 points of the visible part", () => {
     const whole = drawnOf([series("large", 1)], PLAIN);
     expect(whole.curves[0]?.x.length).toBeLessThanOrEqual(2000);
     expect([whole.from, whole.to]).toEqual([0, 4999]);
@@ -96,7 +96,7 @@ describe("what is drawn", () => {
     expect([part.from, part.to]).toEqual([100, 110]);
   });
 
-  it("can be by time, of one call, at one moment", () => {
+  it("can be drawn by time, for one call and at one moment", () => {
     const loss = series("small", 1);
     expect(drawnOf([loss], { ...PLAIN, axis: "seconds" }).curves[0]?.x).toEqual([1.61, 1.7, 1.8]);
     expect(drawnOf([loss], { ...PLAIN, during: { from: 1.65, to: 1.75 } }).curves[0]?.x).toEqual([1]);
@@ -105,7 +105,7 @@ describe("what is drawn", () => {
     expect(drawnOf([loss], { ...PLAIN, moment: 0 }).at).toBeNull();
   });
 
-  it("can be by call: those of one call stand evenly in its room", () => {
+  it("can be drawn by call: values of one call are evenly spaced", () => {
     const loss = series("small", 1);
     const { curves, from, to } = drawnOf([loss], { ...PLAIN, axis: "call" });
     expect(curves[0]?.x).toEqual([1, 1 + 1 / 3, 1 + 2 / 3]);
@@ -114,14 +114,14 @@ describe("what is drawn", () => {
     expect(drawnOf([loss], { ...PLAIN, axis: "call", zoom: [1.5, 2] }).curves[0]?.x).toEqual([1 + 1 / 3, 1 + 2 / 3]);
   });
 
-  it("are at the step that the newest of them has reached, also where it was not finite", () => {
+  it("shows several series at the step that the newest has reached, also if that value was not finite", () => {
     const odd = series("nonfinite", 3);
     expect(drawnOf([odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
     // The first number came only after the moment.
     expect(drawnOf([series("small", 1), odd], { ...PLAIN, moment: 0.8 }).at).toBe(3);
   });
 
-  it("can be smoothed, with the line as it was", () => {
+  it("can be smoothed, and shows the original line too", () => {
     const [curve] = drawnOf([series("small", 1)], { ...PLAIN, smoothing: 0.5 }).curves;
     expect(curve?.y).toEqual([2.5, 1.25, 0.625]);
     expect(curve?.smooth?.[0]).toBe(2.5);
@@ -129,20 +129,20 @@ describe("what is drawn", () => {
     expect([...smoothed(Float64Array.of(3, 3, 3), 0.9)].every((y) => Math.abs(y - 3) < 1e-12)).toBe(true);
   });
 
-  it("can be of several series, each with curves of its own", () => {
+  it("can show several series, each with its own curves", () => {
     const drawn = drawnOf([series("small", 1), series("lanes", 1)], PLAIN);
     expect(drawn.curves.map(({ line }) => line)).toEqual([0, 1, 2, 3]);
     expect([drawn.from, drawn.to]).toEqual([0, 2]);
   });
 
-  it("can be read with its time", () => {
+  it("shows the time of a value", () => {
     const drawn = drawnOf([series("small", 1)], PLAIN);
     expect(readingAt(drawn, 1.2)).toEqual({ x: 1, time: 1.7, values: [{ line: 0, ago: 0, low: 1.25, high: 1.25 }] });
     expect(readingAt(drawnOf([series("small", 1)], { ...PLAIN, during: { from: 9, to: 9 } }), 1)).toBeNull();
   });
 });
 
-it("is zoomed and moved by keys", () => {
+it("a chart is zoomed and moved by keys", () => {
   expect(stepped("+", null, [0, 100])).toEqual([20, 80]);
   expect(stepped("ArrowRight", null, [0, 100])).toBe(false);
   expect(stepped("ArrowRight", [20, 80], [20, 80])).toEqual([32, 92]);
@@ -150,7 +150,7 @@ it("is zoomed and moved by keys", () => {
   expect(stepped("x", null, [0, 100])).toBe(false);
 });
 
-it("draws earlier runs behind, each in a colour of its own, and reads them", () => {
+it("a chart draws earlier runs behind, each in its own colour, and shows their values", () => {
   const drawn = drawnOf([series("small", 1)], PLAIN, [[series("large", 1), undefined, series("lanes", 1)]]);
   expect(drawn.curves.map(({ line, ago }) => [line, ago])).toEqual([
     [3, 3],
@@ -168,7 +168,7 @@ it("draws earlier runs behind, each in a colour of its own, and reads them", () 
   });
 });
 
-it("reads the lines of an earlier run together, and many lines of this one", () => {
+it("the values of many lines, or of the lines of an earlier run, are one entry", () => {
   const lanes = series("lanes", 1);
   const drawn = drawnOf([lanes], PLAIN, [[lanes]]);
   expect(readingAt(drawn, 1)?.values).toHaveLength(drawn.curves.length / 2 + 1);
@@ -176,7 +176,7 @@ it("reads the lines of an earlier run together, and many lines of this one", () 
   expect(readingAt(many, 1)?.values).toHaveLength(many.curves.length > 4 ? 1 : many.curves.length);
 });
 
-it("is written as SVG with the same pen", () => {
+it("a chart is exported as SVG by the same drawing code", () => {
   const pen = new SvgPen(300, 100);
   const drawn = drawnOf([series("nonfinite", 3), series("lanes", 2)], PLAIN);
   const colours = { lines: ["red", "blue"], text: "black", grid: "grey", mark: "orange", moment: "green" };

@@ -18,20 +18,20 @@ function seriesOf(values: readonly number[], lanes = 1): Series {
 }
 
 describe("the heading of a chart", () => {
-  it("tells the newest value, or that of the moment", () => {
+  it("shows the newest value, or that of the moment", () => {
     const series = seriesOf([1, 2, 3]);
     expect(readoutOf(series, null, "step")).toEqual({ low: 3, high: 3 });
     expect(readoutOf(series, 1, "step")).toEqual({ low: 2, high: 2 });
     expect(readoutOf(series, -1, "step")).toBeNull();
   });
 
-  it("tells of a value that was not finite", () => {
+  it("shows a value that was not finite", () => {
     const series = seriesOf([1, Number.NaN, 3]);
     expect(readoutOf(series, 1, "step")?.low).toBeNaN();
     expect(readoutOf(series, 2, "step")).toEqual({ low: 3, high: 3 });
   });
 
-  it("tells of few lanes what they span, of many the mean that is drawn, and not the last lane", () => {
+  it("shows the range of few lanes, and the drawn mean of many instead of the last lane", () => {
     expect(readoutOf(seriesOf([1, 5, 2, 8], 2), null, "step")).toEqual({ low: 2, high: 8 });
     const many = seriesOf([1, 2, 3, 4, 10, 20, 30, 40], 4);
     expect(readoutOf(many, null, "step")).toEqual({ low: 25, high: 25 });

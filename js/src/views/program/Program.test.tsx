@@ -83,14 +83,14 @@ const press = (element: HTMLElement, event: Event) =>
 /** Waits for the answers to requests that were made after drawing. */
 const settled = () => act(async () => {});
 
-it("opens a box by Enter and asks for the scene with it open", async () => {
+it("Enter opens a box and requests the scene with it open", async () => {
   const { asked, of, find } = await show();
   await press(of("h"), new MouseEvent("click", { bubbles: true }));
   await press(find("svg"), new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
   expect(asked.filter(([what]) => what === "scene").at(-1)?.[1]).toMatchObject({ opened: [0, 1], key: "p1" });
 });
 
-it("shows the line of the chosen box, and the wires that there was no room for", async () => {
+it("the view of a program shows the line of the chosen box, and wires that did not fit", async () => {
   const { host, of, find } = await show();
   expect(host.querySelectorAll(".wire")).toHaveLength(1);
   await press(of("h"), new MouseEvent("click", { bubbles: true }));
@@ -99,7 +99,7 @@ it("shows the line of the chosen box, and the wires that there was no room for",
   expect(host.querySelectorAll(".wire.hot")).toHaveLength(2);
 });
 
-it("follows a value, and shows all again", async () => {
+it("the view of a program follows a value, and shows everything again", async () => {
   const { asked, of, find } = await show();
   await press(of("loss"), new MouseEvent("click", { bubbles: true }));
   await act(async () => find("[data-testid=way-dtype]").click());
@@ -109,7 +109,7 @@ it("follows a value, and shows all again", async () => {
   expect(asked.at(-1)?.[1]).toMatchObject({ way: "" });
 });
 
-it("has the table, and says why something cannot be shown", async () => {
+it("the view of a program has the table, and says why a view is not available", async () => {
   const { find } = await show();
   await act(async () => find("[data-testid=program-table]").click());
   await settled();
@@ -119,7 +119,7 @@ it("has the table, and says why something cannot be shown", async () => {
   expect(failed.find("[role=alert]").textContent).toBe("This program is gone: run the cell again.");
 });
 
-it("says in a tooltip what each control does", async () => {
+it("each control of a program has a tooltip", async () => {
   const { host, of, find } = await show();
   await press(of("loss"), new MouseEvent("click", { bubbles: true }));
   await act(async () => find("[data-testid=way-dtype]").click());
@@ -133,7 +133,7 @@ it("says in a tooltip what each control does", async () => {
   expect(bare()).toEqual([]);
 });
 
-it("shows the programs that were traced for a call, or why there is none, and then all again", async () => {
+it("the view of a program shows the programs traced for a call, or why there are none", async () => {
   const call = signal<number | null>(3);
   const { asked, find } = await show({ call: { programs: [ABOUT], told: "traced once in this run" } }, call);
   expect(asked[0]).toEqual(["call", { call: 3 }]);
@@ -150,7 +150,7 @@ it("shows the programs that were traced for a call, or why there is none, and th
   expect(gone.find("[data-testid=graph]")).not.toBeNull();
 });
 
-it("follows what was not finite to the outputs, where there is such", async () => {
+it("the view of a program follows a NaN to the outputs", async () => {
   const none = await show();
   expect(none.find('[data-testid="way-nan"]')).toBeNull();
   const { asked, find } = await show({ scene: { ...SCENE, spoilt: 2 } });
@@ -158,7 +158,7 @@ it("follows what was not finite to the outputs, where there is such", async () =
   expect(asked.filter(([what]) => what === "scene").at(-1)?.[1]).toMatchObject({ way: "nan" });
 });
 
-it("goes to a match of what is typed, also where Enter comes before the matches", async () => {
+it("the search in a program jumps to a match, also if Enter comes before the matches", async () => {
   const late: ((answer: Scene) => void)[] = [];
   const matches = (...equations: number[]) =>
     equations.map((equation) => ({ equation, name: "h", primitive: "mul", source: "a.py:3", at: 1 }));
@@ -183,7 +183,7 @@ it("goes to a match of what is typed, also where Enter comes before the matches"
   expect(latest()).toMatchObject({ reveal: 7 });
 });
 
-it("tells several programs by name and size, and equal ones by a number", async () => {
+it("several programs are listed by name and size, and equal ones by a number", async () => {
   const other = { ...ABOUT, key: "p2", equations: 1 };
   const again = { ...ABOUT, key: "p3" };
   const text = { ...ABOUT, key: "p4", name: "hlo of f", equations: 0 };

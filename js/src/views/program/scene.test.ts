@@ -35,7 +35,7 @@ const goes = (from: SceneBox, key: string) => {
   return next && keyOf(next);
 };
 
-it("goes down and up a column, and to the other half of a line", () => {
+it("arrow keys move along a column, and to the other half of a line", () => {
   expect(goes(at(1, "forward"), "ArrowDown")).toBe("2:forward");
   expect(goes(at(2, "forward"), "ArrowDown")).toBe("3:forward");
   expect(goes(at(2, "backward"), "ArrowUp")).toBe("1:backward");
@@ -43,13 +43,13 @@ it("goes down and up a column, and to the other half of a line", () => {
   expect(goes(at(2, "backward"), "ArrowLeft")).toBe("2:forward");
 });
 
-it("stays where there is nothing further, and at other keys", () => {
+it("arrow keys stay at the ends, and other keys do nothing", () => {
   expect(goes(at(3, "forward"), "ArrowDown")).toBeUndefined();
   expect(goes(at(3, "forward"), "ArrowRight")).toBeUndefined();
   expect(goes(at(1, "forward"), "a")).toBeUndefined();
 });
 
-it("says which half is the derivative, and cuts what does not fit", () => {
+it("the label of a box names the derivative, and is cut to fit", () => {
   expect(titleOf(at(2, "backward"))).toBe("∂ b2");
   expect(titleOf({ ...at(2, "backward"), open: true })).toBe("b2");
   expect(cut("broadcast_in_dim", 10)).toBe("broadcast…");

@@ -101,7 +101,7 @@ describe("the order of runs", () => {
   ];
   const keys = (order = NEWEST) => inOrder(rows, order).map(({ key }) => key);
 
-  it("is the newest first, and by any column in both directions, what is NaN last", () => {
+  it("is the newest first, or by any column in both directions, with NaN last", () => {
     expect(keys()).toEqual(["c", "b", "a"]);
     const up = orderedBy("last", orderedBy("last", NEWEST));
     expect(keys({ ...up, descending: true })).toEqual(["a", "c", "b"]);
@@ -118,12 +118,12 @@ describe("the order of runs", () => {
 });
 
 describe("the table of runs", () => {
-  it("tells the config of each run", () => {
+  it("shows the configuration of each run", () => {
     shown([row("a", { config: { lr: 0.0003, seed: 1, sizes: [2, 3] } }), row("b", { config: {} })]);
     expect(texts(".run-config")).toEqual(["lr=3.0e-4 seed=1 sizes=[2,3]", ""]);
   });
 
-  it("says of two runs that are the same that they are, once, and calls them the same everywhere", () => {
+  it("says once that two runs are equal, and labels them alike everywhere", () => {
     const groups = [0, 1].map((place) => ({ runs: [place], label: `--option ${place}` }));
     const [, same] = COMPARED.values as [Difference, Difference];
     const answer = {
@@ -145,7 +145,7 @@ describe("the table of runs", () => {
     expect(texts("[data-testid=overlay] .bad-text")).toEqual(["In [2] is NaN from step 1"]);
   });
 
-  it("asks for what two ticks compare, in the order of the ticks, and says what differs", () => {
+  it("requests the comparison of two selected runs in the order of selection, and shows what differs", () => {
     const asked = shown([row("a"), row("b"), row("c")]);
     for (const key of ["a", "b", "c"]) tick(key);
     expect(asked).toEqual(["compare a,b", "compare a,b,c"]);
@@ -180,13 +180,13 @@ describe("the table of runs", () => {
     expect(head()).toEqual(["2 of 3 compared", ""]);
   });
 
-  it("takes no ninth run", () => {
+  it("refuses to compare a ninth run", () => {
     shown(Array.from({ length: 9 }, (_, i) => row(`r${i}`)));
     for (let i = 0; i < 8; i++) tick(`r${i}`);
     expect(host.querySelectorAll("input:disabled")).toHaveLength(1);
   });
 
-  it("keeps a name that was typed, and not one that was left with Escape", () => {
+  it("stores a typed name, and discards one that is left with Escape", () => {
     const asked = shown([row("a", { name: "old", cell: 3 })]);
     for (const key of ["Escape", "Enter"]) {
       click("[aria-label='Rename In [3] old']");
@@ -214,7 +214,7 @@ describe("the table of runs", () => {
     expect(texts("[role=alert]")).toEqual(["They are gone."]);
   });
 
-  it("sorts 100 runs at a click", () => {
+  it("sorts 100 runs on a click", () => {
     const rows = Array.from({ length: 100 }, (_, i) => row(`r${i}`, { started: i, asked: "--watch-all", last: i }));
     shown(rows);
     click("th.col-last .sort");
@@ -222,10 +222,10 @@ describe("the table of runs", () => {
   });
 });
 
-describe("lines over each other", () => {
+describe("charts of several runs", () => {
   const [chart] = COMPARED.charts as [Compared["charts"][number]];
 
-  it("are curves of what is finite, with bands, and marks of what is not", () => {
+  it("have curves of finite values with bands, and marks where values are not finite", () => {
     const { curves, marks, from, to } = drawnOf(chart, false, null);
     expect(curves.map(({ line, x, band }) => [line, x, band?.low])).toEqual([
       [0, [0, 1], [2, 1]],

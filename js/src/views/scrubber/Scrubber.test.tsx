@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { change, find, showTab, type } from "../../../test/screen";
 
-describe("where nothing is watched", () => {
-  it("the print that came most often tells the steps, of a vmap its first lane; red where one was not finite", () => {
+describe("without watched values", () => {
+  it("the most frequent print gives the steps (the first lane of a vmap), marked red if not finite", () => {
     const { ui, run } = showTab("timeline", goldenBatch("nonfinite"));
     const { log, series } = run.store;
     expect(find("[data-testid=when]").textContent).toContain("6 of 6");
@@ -29,13 +29,13 @@ describe("beside the code", () => {
     expect(find("[data-testid=when]").textContent).toContain("4 of 4");
   });
 
-  it("the red marks stand under the thumb at their steps", () => {
+  it("the red marks are under the thumb at their steps", () => {
     showTab("source", watched);
     // The mark of the second of two steps is at the end.
     expect(find(".bad-steps path").getAttribute("d")).toBe("M399 0h1v1h-1z");
   });
 
-  it("so does what is plotted over the steps", () => {
+  it("the chart over the steps grows with the run", () => {
     const { run, ui } = showTab("source", watched);
     act(() => {
       ui.value.value = 1;

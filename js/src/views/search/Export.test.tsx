@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { goldenBatch } from "../../../test/golden";
 import { find, press, showTab } from "../../../test/screen";
 
-describe("the menu of what can be exported", () => {
+describe("the export menu", () => {
   const menu = () => find("[data-testid=export]") as HTMLDetailsElement;
   const open = () => {
     showTab("streams", goldenBatch("small"));
@@ -20,7 +20,7 @@ describe("the menu of what can be exported", () => {
     expect(menu().open).toBe(false);
   });
 
-  it("closes when something else is clicked or typed into, and not when it is", () => {
+  it("closes on a click or text outside, and not inside", () => {
     open();
     const at = (selector: string, type: string) =>
       act(() => void find(selector).dispatchEvent(new Event(type, { bubbles: true })));

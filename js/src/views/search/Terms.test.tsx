@@ -17,7 +17,7 @@ function typing(text: string) {
 }
 
 describe("the filter", () => {
-  it("offers the terms that this run has something for, and nothing where nobody types", () => {
+  it("offers the terms that apply to this run, while the user types", () => {
     showTab("streams", goldenBatch("small"));
     expect(offered()).toEqual([]);
     typing("");
@@ -41,7 +41,7 @@ describe("the filter", () => {
     expect([chips(), ui.filter.value]).toEqual([[], "name:loss"]);
   });
 
-  it("completes a name that is typed without its field, and takes a chip out by a click", () => {
+  it("completes a name that is typed without its field, and removes a chip on a click", () => {
     const { ui } = typing("2.5 los");
     click("[data-term='name:loss']");
     expect(ui.filter.value).toBe("2.5 name:loss ");
@@ -54,7 +54,7 @@ describe("the filter", () => {
     expect(offered().slice(0, 3)).toEqual(["-step:12", "-step:12-", "-step:-12"]);
   });
 
-  it("says in the columns why no line is shown, also when nobody types any more", () => {
+  it("says in the columns why no line is shown", () => {
     typing("/[unclosed/");
     expect(offered()).toEqual([]);
     press(FIELD, "Escape");
@@ -64,7 +64,7 @@ describe("the filter", () => {
     expect(find("[data-testid=filter-terms] p").textContent).toBe("/[unclosed/ is not a regular expression.");
   });
 
-  it("says at once that there is no such term", () => {
+  it("reports an unknown term at once", () => {
     typing("foo:3");
     expect(find("[data-testid=filter-terms] p").textContent).toMatch(/^There is no foo: to filter by/);
     press(FIELD, "Escape");

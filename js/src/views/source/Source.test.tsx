@@ -49,7 +49,7 @@ function withHeight<T>(height: number, run: () => T): T {
 const shownAs = (name: string) => find(`[data-name='${name}']`).getAttribute("aria-description");
 
 describe("the source", () => {
-  it("is asked for once, and what has values is shown meanwhile", () => {
+  it("is requested once, and lines with values are shown meanwhile", () => {
     const { run } = showTab("source", goldenBatch("watch"));
     change(run, goldenBatch("watch", { first: 6 }));
     expect(run.asked.filter((one) => one.startsWith("source"))).toEqual(['source {"type":"source","file":"train.py"}']);
@@ -164,14 +164,14 @@ describe("the source", () => {
     expect(all("[data-testid=value]")).toHaveLength(2);
   });
 
-  it("tells how to watch where nothing was", () => {
+  it("says how to watch values if none are watched", () => {
     showTab("source", goldenBatch("empty"));
     expect(find("[data-testid=nothing-watched]").textContent).toContain("%%jaxdebug --watch-all");
     showTab("source", goldenBatch("small"));
     expect(texts(".source-note").at(-1)).toContain("%%jaxdebug --watch-all");
   });
 
-  it("stands beside what its lines computed, with the gradient", () => {
+  it("shows the values of its lines, with the gradient", () => {
     withHeight(600, () => {
       open();
       expect(shownAs("logits")).toBe(
@@ -184,7 +184,7 @@ describe("the source", () => {
     });
   });
 
-  it("says of a name without a value why", () => {
+  it("says why a name has no value", () => {
     withHeight(600, () => {
       const { ui, run } = open();
       act(() => {
@@ -195,7 +195,7 @@ describe("the source", () => {
     });
   });
 
-  it("adds a name to what the next run watches, and takes it back", () => {
+  it("adds a name to the watched values of the next run, and removes it", () => {
     withHeight(600, () => {
       const { ui, run } = open();
       const kernelSays = (added: string[]) =>
@@ -238,7 +238,7 @@ describe("the source", () => {
     });
   });
 
-  it("says of what is outside of a running loop which call it is of", () => {
+  it("names the call of values outside a running loop", () => {
     const batch = goldenBatch("watch");
     // `logits` is in a loop of call 2; `loss` of call 2 has not arrived yet.
     for (const event of [0, 3]) batch.events.step[event] = event;
@@ -254,7 +254,7 @@ describe("the source", () => {
     });
   });
 
-  it("shows one call where only that is wanted", () => {
+  it("shows only the chosen call", () => {
     withHeight(600, () => {
       const { ui } = open();
       act(() => {
@@ -264,7 +264,7 @@ describe("the source", () => {
     });
   });
 
-  it("is gone through with the keys", () => {
+  it("is navigated with keys", () => {
     withHeight(600, () => {
       const { ui, run } = open();
       press("[data-testid=code]", "ArrowDown");
@@ -290,7 +290,7 @@ describe("the source", () => {
     });
   });
 
-  it("is jumped to where a value was not finite first", () => {
+  it("jumps to the first value that was not finite", () => {
     withHeight(600, () => {
       const { ui } = open();
       expect(texts(".first-bad")).toEqual(["first NaN: ∂ logits line 21"]);
@@ -300,7 +300,7 @@ describe("the source", () => {
     });
   });
 
-  it("names every derivative that may have made it, with what they were computed from", () => {
+  it("names every derivative that may have caused a NaN, with its inputs", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const derivatives = ["jnp.sqrt(logits)", "jnp.log(logits)"].map((text, i) => {
@@ -318,7 +318,7 @@ describe("the source", () => {
     });
   });
 
-  it("is jumped to at the line whose derivative was not finite", () => {
+  it("jumps to the line whose derivative was not finite", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const derivatives = [{ text: "jnp.sqrt(logits)", file: "train.py", line: 23, where: "train.py:23" }];
@@ -336,7 +336,7 @@ describe("the source", () => {
     });
   });
 
-  it("tells why by what the iteration before has handed on, under the name that it has now", () => {
+  it("explains a NaN by the carry of the previous iteration, under its current name", () => {
     withHeight(600, () => {
       const batch = goldenBatch("types");
       const sites = batch.sites.map((site) => ({ ...site, watch: site.watch && { ...site.watch, given_on: ["x"] } }));
@@ -350,7 +350,7 @@ describe("the source", () => {
     });
   });
 
-  it("says of one that a choice may mask which it is", () => {
+  it("names the choice that may mask a NaN", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const choice = "jnp.where(m, logits, 0) at train.py:22";
@@ -367,7 +367,7 @@ describe("the source", () => {
     });
   });
 
-  it("names the line that a check has seen it born at, and goes there", () => {
+  it("names the line where a check has located a NaN, and jumps there", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const file = batch.sites.find(({ id }) => id === 3)?.file ?? "";
@@ -380,7 +380,7 @@ describe("the source", () => {
     });
   });
 
-  it("does not say so where the call has one that no choice leaves out, and says which was the first", () => {
+  it("does not call a NaN masked if the call has an unmasked one, and names the first", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const choice = "jnp.where(m, logits, 0) at train.py:22";
@@ -398,7 +398,7 @@ describe("the source", () => {
     });
   });
 
-  it("goes to a function", () => {
+  it("jumps to a function", () => {
     withHeight(600, () => {
       const { ui } = open();
       const choice = find("[data-testid=function-choice]") as HTMLSelectElement;
@@ -410,7 +410,7 @@ describe("the source", () => {
     });
   });
 
-  it("is read out under the pointer, and inspected by a click", () => {
+  it("shows the value under the pointer, and inspects it on a click", () => {
     withHeight(600, () => {
       const { ui } = open();
       act(() => {
@@ -428,7 +428,7 @@ describe("the source", () => {
     });
   });
 
-  it("shows the lanes that were asked for, and asks for them", () => {
+  it("requests and shows lanes", () => {
     withHeight(600, () => {
       const batch = goldenBatch("watch");
       const sites = batch.sites.map((site) =>
@@ -466,7 +466,7 @@ describe("the source", () => {
     });
   });
 
-  it("stays where the kernel is gone", () => {
+  it("stays when the kernel is gone", () => {
     const { run } = showTab("source", goldenBatch("watch", { status: status({ state: "running" }) }));
     act(() => {
       run.store.lose();
@@ -478,7 +478,7 @@ describe("the source", () => {
 });
 
 describe("watched values elsewhere", () => {
-  it("are counted apart from prints, and are no rows among them", () => {
+  it("are counted separately from prints, and have no rows among them", () => {
     const { run } = showTab("streams", goldenBatch("watch"));
     expect(find(".numbers").textContent).toContain("0 prints · 6 watched values");
     expect(all(".row, .site")).toHaveLength(0);
@@ -494,7 +494,7 @@ describe("watched values elsewhere", () => {
   });
 });
 
-it("shows the type that a value had in the call that is looked at", () => {
+it("the source shows the type that a value had in the chosen call", () => {
   const ui = createUi();
   ui.tab.value = "source";
   const run = show(goldenBatch("types"), ui);
@@ -524,12 +524,12 @@ describe("a sparkline", () => {
     expect(drawn(0, 1, Number.NaN, 0.5)).toEqual({ line: "M1 14.0L22 2.0L63 8.0", bad: "M42 0v16" });
   });
 
-  it("is a dot where there is one value", () => {
+  it("is a dot for a single value", () => {
     expect(drawn(3)).toEqual({ line: "M1 14.0h1", bad: "" });
   });
 });
 
-it("keeps what was chosen when another view is opened", () => {
+it("the source keeps its selection when another view is opened", () => {
   const ui = createUi();
   ui.tab.value = "source";
   const run = show(goldenBatch("watch"), ui);

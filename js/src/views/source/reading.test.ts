@@ -16,7 +16,7 @@ function seenWith(l2: number): Seen {
 const ABOUT = { when: "", earlier: "", local: null, mask: () => "" };
 
 describe("the stripe beside a line", () => {
-  it("tells how far elements are from 1", () => {
+  it("shows how far elements are from 1", () => {
     expect(heatOf(seenWith(4))).toBe(0);
     expect(heatOf(seenWith(4e-3))).toBeCloseTo(-0.5);
     expect(heatOf(seenWith(4e9))).toBe(1);
@@ -26,7 +26,7 @@ describe("the stripe beside a line", () => {
   });
 });
 
-describe("what is not finite", () => {
+describe("the check for values that are not finite", () => {
   const seen = (values: string[], numbers: number[], meant: string[]): Seen => {
     const table = new WatchTable(values, () => ({ ...site, watch: { ...site.watch, meant } }));
     const row = table.push(goldenBatch("watch"), 0);
@@ -37,7 +37,7 @@ describe("what is not finite", () => {
     return { table, row, site, rows: [row], ...ABOUT, lookup, get: (name) => lookup(name) ?? Number.NaN };
   };
 
-  it("is counted, without the infinities of a mask", () => {
+  it("counts NaN and infinities, without those of a mask", () => {
     const values = ["nan", "posinf", "neginf"];
     expect(badOf(seen(values, [1, 2, 3], []))).toBe("1 nan · 2 inf · 3 -inf");
     const masked = seen(values, [0, 0, 3], ["neginf"]);
@@ -46,7 +46,7 @@ describe("what is not finite", () => {
     expect(badOf(seen(values, [1, 2, 3], ["neginf"]))).toBe("1 nan · 2 inf");
   });
 
-  it("is a number itself", () => {
+  it("takes a single number too", () => {
     const of = (number: number) => seen(["value"], [number], ["neginf"]);
     expect([1, Number.NaN, Number.POSITIVE_INFINITY].map((one) => badOf(of(one)) !== "")).toEqual([false, true, true]);
     expect(of(Number.NEGATIVE_INFINITY).table.isBad(0)).toBe(false);

@@ -46,7 +46,7 @@ const DOT = { name: "logits", text: "jnp.dot(x, w + 1.0)" };
 const values = (run: TestRun) => valuesOf(run.store, "train.py").lines.get(21) ?? [];
 
 describe("the values of a line", () => {
-  it("are those that are no part of another, until it is opened", () => {
+  it("are those that are not part of another value, until it is opened", () => {
     const run = watching({ name: "w + 1.0" }, DOT, { name: "x" });
     const { lines } = valuesOf(run.store, "train.py");
     const code = [{ line: 21, text: LINE, spans: [] }];
@@ -60,7 +60,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("leave a row for names beside them that could be watched", () => {
+  it("leave a row for further names that could be watched", () => {
     const { lines } = valuesOf(watching(DOT).store, "train.py");
     const code = [20, 21].map((line) => ({ line, text: LINE, spans: [] }));
     const name = { line: 21, column: 0, end_line: 21, end_column: 9, name: "rest", why: "not asked for", root: "" };
@@ -110,7 +110,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("of several processes have the processes; those that are the same in all come once", () => {
+  it("of several processes name their processes, and equal values appear once", () => {
     const made = [0, 1].flatMap((process) => [
       { ...DOT, order: 1, site: { process } },
       { name: "x", order: 2, site: { process, label: "x" } },
@@ -125,7 +125,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("have the gradient that the kernel says is theirs, though another pass of the line has none", () => {
+  it("have the gradient that the kernel assigns, although another pass of the line has none", () => {
     const run = watching(
       { ...DOT, order: 1 },
       { ...DOT, order: 2 },
@@ -139,7 +139,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("have the gradient that came before them, and none that is of no value", () => {
+  it("have the gradient that came before them, and no gradient without a value", () => {
     const run = watching(
       { ...DOT, order: 6, role: "gradient", value: -1 },
       { ...DOT, order: 7, role: "gradient", value: -1 },
@@ -153,7 +153,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("have the first of several gradients that are taken for them, and the others stand alone", () => {
+  it("have the first of several gradients, and the others are separate", () => {
     const gradient = { ...DOT, role: "gradient" as const, value: 1 };
     const run = watching({ ...DOT, order: 1 }, { ...gradient, order: 5 }, { ...gradient, order: 8 });
     expect(values(run).map(({ site, gradient }) => [site.order, gradient?.order])).toEqual([
@@ -162,7 +162,7 @@ describe("the values of a line", () => {
     ]);
   });
 
-  it("show a gradient that stands alone", () => {
+  it("show a gradient without a value", () => {
     const alone = watching({ ...DOT, role: "gradient", value: -1 });
     expect(values(alone).map(({ site, gradient }) => site === gradient)).toEqual([true]);
   });
@@ -174,14 +174,14 @@ describe("a line of code", () => {
   const cut = (run: TestRun, line = LINE) =>
     flat(piecesOf({ line: 21, text: line, spans: highlighted([line])[0] ?? [] }, values(run)));
 
-  it("is cut into what is coloured and, within one another, the ranges that have values", () => {
+  it("is split into coloured parts and nested ranges with values", () => {
     expect(cut(watching(DOT, { name: "w + 1.0" }, { name: "w" }))).toBe(
       "    [logits], n = [jnp.dot(x, [[w] + <1.0>])], <3>  <# of a layer>",
     );
     expect(cut(watching())).toBe("    logits, n = jnp.dot(x, w + <1.0>), <3>  <# of a layer>");
   });
 
-  it("is marked where an expression of several lines goes on", () => {
+  it("is marked as the continuation of an expression", () => {
     const run = watching({ ...DOT, site: { end_line: 23, end_column: 5 } });
     const { over } = valuesOf(run.store, "train.py");
     expect([...over.keys()]).toEqual([21, 22, 23]);
@@ -189,13 +189,13 @@ describe("a line of code", () => {
     expect(flat(piecesOf(last, over.get(23) ?? []))).toBe("    [)] + <2>");
   });
 
-  it("has a name marked only where it is one", () => {
+  it("has a name marked only if it is one", () => {
     const run = watching({ ...DOT, name: "n", site: { column: 16, end_column: 35 } });
     expect(cut(run)).toBe("    logits, [n] = [jnp.dot(x, w + <1.0>)], <3>  <# of a layer>");
   });
 });
 
-it("without a file, the lines are those that the sites remember", () => {
+it("the lines are those of the sites if there is no file", () => {
   const run = watching(DOT, { ...DOT, site: { line: 9, source: "y = 1" } });
   expect(codeOf(run.store, "train.py", null).map(({ line, text }) => [line, text])).toEqual([
     [9, "y = 1"],
@@ -203,7 +203,7 @@ it("without a file, the lines are those that the sites remember", () => {
   ]);
 });
 
-it("the notebook's cells come before files, and a line is of the function around it", () => {
+it("the cells of the notebook come before files, and a line belongs to the function around it", () => {
   const cell = { file: "/tmp/ipykernel_1/2.py", where: "In [3]:21", function: "train" };
   const run = watching(DOT, { ...DOT, site: { ...cell, line: 30 } }, { ...DOT, site: { ...cell, function: "loss" } });
   const files = filesOf(run.store);

@@ -13,7 +13,7 @@ interface Pairing {
   gradients: Record<string, number>;
 }
 
-describe("a value has the gradient that is its own", () => {
+describe("values are matched with their gradients", () => {
   it.each(twins<Pairing>("gradients_of_values"))("$name", ({ sites, gradients }) => {
     const all = sites.map(({ id, order, ...watch }) => ({ ...site, id, order, watch: { ...site.watch, ...watch } }));
     const found = paired(all);
@@ -34,7 +34,7 @@ interface Merging {
   whole: Told;
 }
 
-describe("the statistics of lanes become those of all by the rule that the kernel sends", () => {
+describe("statistics of lanes are merged by the rule that the kernel sends", () => {
   it.each(twins<Merging>("merged_statistics"))("$name", ({ elements, merges, lanes, whole }) => {
     const values = Object.keys(lanes[0] ?? {});
     const watch = {

@@ -5,13 +5,13 @@ import { all, change, click, find, press, showStreams, showTab, status, texts, t
 import { createUi } from "../../store/ui";
 
 describe("the streams", () => {
-  it("show text as text", () => {
+  it("show escaped text", () => {
     showStreams(goldenBatch("unicode"));
     expect(texts(".text")).toContain("🙂 <b>not html</b>");
     expect(all(".text b")).toHaveLength(0);
   });
 
-  it("have the colours that the program prints, in the line and below; what is found has that mark", () => {
+  it("have the colours that the program prints, in the line and below, and marked matches", () => {
     const run = showStreams(goldenBatch("small"));
     run.store.texts.add(new Map([[0, "loss \u001b[1;31m0.25\u001b[0m\n\u001b[32mdone"]]), 3);
     change(run, goldenBatch("empty", { first: 5 }));
@@ -22,13 +22,13 @@ describe("the streams", () => {
     expect(texts("[data-testid=detail] pre .ansi-green")).toEqual(["done"]);
   });
 
-  it("leave the room to the stream that has sites", () => {
+  it("show only a stream that has sites", () => {
     showStreams(goldenBatch("unicode"));
     expect(find("[data-testid=stream-ordered]").className).toContain("slim");
     expect(find("[data-testid=stream-unordered]").className).not.toContain("slim");
   });
 
-  it("mark what is not finite", () => {
+  it("mark values that are not finite", () => {
     showStreams(goldenBatch("nonfinite"));
     expect(texts(".text mark")).toEqual(["nan", "inf", "-inf"]);
     expect(texts(".phase-backward").length).toBeGreaterThan(0);
@@ -44,12 +44,12 @@ describe("the streams", () => {
     expect(texts(".stream-count")).toContain("21 of 26");
   });
 
-  it("have no word about phantoms where there are none", () => {
+  it("do not mention phantoms if there are none", () => {
     showStreams(goldenBatch("small"));
     expect(all("[data-testid=phantoms], .phantom")).toHaveLength(0);
   });
 
-  it("have a field for each site that says of how many firings one is recorded", () => {
+  it("have a field for each site with its sampling interval", () => {
     showStreams(goldenBatch("small"));
     const field = find("[data-every='2']") as HTMLInputElement;
     expect(field.value).toBe("1");
@@ -129,14 +129,14 @@ describe("the streams", () => {
     expect(find(".empty").textContent).toContain("The watched values are in Code");
   });
 
-  it("can be one, by arrival", () => {
+  it("can be merged in the order of arrival", () => {
     showStreams(goldenBatch("small"));
     click("[data-testid=merged]");
     expect(texts("[data-testid=stream-merged] .step")).toEqual(["0", "0", "1", "1", "2"]);
     expect(all("[data-testid=stream-ordered]")).toHaveLength(0);
   });
 
-  it("mark what came in another order than the program's", () => {
+  it("mark events that came in another order than the program's", () => {
     showStreams(goldenBatch("out_of_order"));
     expect(texts("h4 .inversion")).toEqual(["1 out of order"]);
     expect(texts(".row .inversion")).toEqual(["↑", "↓"]);
@@ -157,7 +157,7 @@ describe("the streams", () => {
     expect(find("[data-testid=found]").textContent).toBe("3 of 3");
   });
 
-  it("select a stretch, which can be copied as text and as Python", async () => {
+  it("select a range of lines, which can be copied as text and as Python", async () => {
     const copied: string[] = [];
     vi.stubGlobal("navigator", { clipboard: { writeText: async (text: string) => copied.push(text) } });
     showStreams(goldenBatch("small"));
@@ -172,7 +172,7 @@ describe("the streams", () => {
     vi.unstubAllGlobals();
   });
 
-  it("mute a site, and show that it is", () => {
+  it("mute a site, and show that it is muted", () => {
     const run = showStreams(goldenBatch("small"));
     click("[data-mute='2']");
     expect(run.asked).toContain("mute 2 true");
@@ -193,7 +193,7 @@ describe("the streams", () => {
     expect(find(".detail [data-testid=slice-line]").textContent).toContain("float32[2,4,6]");
   });
 
-  it("are dim after the moment that is looked at", () => {
+  it("are dimmed after the chosen moment", () => {
     const ui = createUi();
     showStreams(goldenBatch("small"), ui);
     act(() => {
@@ -202,7 +202,7 @@ describe("the streams", () => {
     expect(texts(".row.later .step")).toEqual(["1", "2", "1"]);
   });
 
-  it("tell the step and the device, and filter by them", () => {
+  it("show the step and the device, and filter by them", () => {
     const { ui } = showTab("streams", goldenBatch("steps"));
     expect(texts(".row .step").slice(-4)).toEqual(["0·0", "0·1", "1·0", "1·1"]);
     expect(texts(".row .tags .tag").slice(-2)).toEqual(["cpu:1", "train.py:8"]);

@@ -8,7 +8,7 @@ import { densityOf } from "./density";
 const seen = () => [Number(find(".timeline").dataset.from), Number(find(".timeline").dataset.to)];
 
 describe("the timeline", () => {
-  it("has a bar for each call, by what it was doing", () => {
+  it("has a bar for each call, divided by activity", () => {
     showTab("timeline", goldenBatch("small"));
     expect(find(".call-bar").getAttribute("aria-label")).toBe(
       "call 1 step: trace 0.21 s, lower 40 ms, compile 0.83 s, in flight 0.52 s, effects 50 ms",
@@ -16,7 +16,7 @@ describe("the timeline", () => {
     expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "loss", "x"]);
   });
 
-  it("narrows all views to the call that is chosen, until it is chosen again", () => {
+  it("limits all views to the chosen call, until it is chosen again", () => {
     const { ui } = showTab("timeline", goldenBatch("small"));
     click(".call-bar");
     expect([ui.onlyCall.value, ui.call.value]).toEqual([1, 1]);
@@ -25,7 +25,7 @@ describe("the timeline", () => {
     expect(all("[data-testid=only-call]")).toHaveLength(0);
   });
 
-  it("has a row for each device, and shows each wait where it was", () => {
+  it("has a row for each device, and shows waiting times", () => {
     showTab("timeline", goldenBatch("steps"));
     expect(texts(".time-name").slice(1)).toEqual(["calls", "waits", "v", "cpu:0", "cpu:1"]);
     expect(find("[data-testid=device-ticks]").getAttribute("aria-label")).toBe("16 prints of 2 devices");
@@ -33,7 +33,7 @@ describe("the timeline", () => {
     expect(find(".time-barrier .span").title).toBe("Waited 50 ms for effects");
   });
 
-  it("has a row for each thread that made calls or ran a host function, and what the program waited for", () => {
+  it("has a row for each thread that made calls or ran a host function, and shows what the program waited for", () => {
     showTab("timeline", goldenBatch("threads"));
     expect(texts(".time-name").slice(1)).toEqual(["main", "loader-0", "waits", "ƒ XLA 1", "ƒ XLA 2", "host"]);
     expect(texts(".time-calls")).toEqual(["step", "step"]);
@@ -45,7 +45,7 @@ describe("the timeline", () => {
     expect(find("[data-testid=thread-bars]").getAttribute("aria-label")).toBe("Host functions on 2 threads");
   });
 
-  it("says what the time on the screen went to", () => {
+  it("says how the visible time was spent", () => {
     showTab("timeline", goldenBatch("small"));
     expect(find("[data-testid=totals]").textContent).toMatch(
       /^Of the .* shown.*trace 0.21 s.*compile 0.83 s.*in flight 0.52 s/,
@@ -74,13 +74,13 @@ describe("the timeline", () => {
   });
 });
 
-it("keeps in place what is zoomed at, and within the run", () => {
+it("zooming the timeline keeps the point under the pointer, within the run", () => {
   expect(zoomed({ from: 0, to: 10 }, 0.5, 0.2)).toEqual({ from: 1, to: 6 });
   expect(moved({ from: 0, to: 10 }, 0.5)).toEqual({ from: 5, to: 15 });
   expect(within({ from: 5, to: 15 }, { from: 0, to: 12 })).toEqual({ from: 2, to: 12 });
 });
 
-it("counts the events of each pixel, of a sample where they are many", () => {
+it("the timeline counts the events of each pixel, of a sample if there are many", () => {
   const log = new EventLog();
   const { events } = goldenBatch("large");
   log.append(events, 0, 0);
@@ -91,14 +91,14 @@ it("counts the events of each pixel, of a sample where they are many", () => {
   expect(total.reduce((a, b) => a + b) / 500_000).toBeCloseTo(1, 1);
 });
 
-it("stays where it is while a run goes on, until there is no more room", () => {
+it("the zoomed timeline stays during a run until its space is full", () => {
   const times = Array.from({ length: 100 }, (_, i) => 1 + i / 100);
   const ends = times.map(roomy);
   expect(times.every((now, i) => now < (ends[i] ?? 0) && (ends[i] ?? 0) < 1.2 * now)).toBe(true);
   expect(new Set(ends).size).toBeLessThan(8);
 });
 
-it("leaves out bars that are thinner than a line and no farther than one from the last", () => {
+it("the timeline leaves out thin bars directly beside the previous one", () => {
   const bars = Array.from({ length: 2000 }, (_, i) => ({ from: i, to: i + 0.5, row: i % 2, bad: i === 3 }));
   const drawn = distinct(bars, { from: 0, to: 2000 }, ({ bad }) => bad);
   expect(drawn.length).toBeLessThan(805);
