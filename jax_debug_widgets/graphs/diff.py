@@ -161,8 +161,10 @@ class Diff(Sequence[EquationChange]):
                 continue
             yield from _folded(same, indent)
             same = 0
-            told = one.after or one.before
-            role = [told.role] if told and told.role != "forward" and one.kind in ("added", "removed") else []
+            equation = one.after or one.before
+            role = (
+                [equation.role] if equation and equation.role != "forward" and one.kind in ("added", "removed") else []
+            )
             moved = [_WORDS["moved"]] if one.kind == "moved" and not one.what else []
             what = "; ".join([*one.what, *moved, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))

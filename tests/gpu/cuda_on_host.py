@@ -40,7 +40,8 @@ def on_host() -> str:
 @functools.cache
 def rings_on_host() -> Any:
     """Register the custom call that writes into rings for the CPU; return the module that makes these rings."""
-    _imported("jax_debug_widgets._jax.passes.device_rings_native", RING_SOURCE, "Record")
+    native = _imported("jax_debug_widgets._jax.passes.device_rings_native", RING_SOURCE, "Record")
+    native.CLOCK_OFFSET = 0  # The kernel reads the host's clock.
     return importlib.import_module("jax_debug_widgets._jax.passes.device_rings")
 
 

@@ -188,7 +188,7 @@ class PurityWatch:
             )
             frame = source.frame_at(function, node, line)
             if node is not None and (not look.ran or function.__code__ in look.ran):
-                told[frame] = Checked("purity", whole, (frame,), effect)
+                reported[frame] = Checked("purity", whole, (frame,), effect)
             else:
                 seen.setdefault((change.before.text, change.after.text), (frame, effect))
         if not reported:
