@@ -79,17 +79,24 @@ def test_each_call_gives_its_own_values_and_the_same_bits(function, handed, same
     assert not run.notes
 
 
-def test_values_in_loops_and_of_several_devices_and_samples_call_the_host(handed):
+def test_values_in_loops_of_several_devices_and_under_a_condition_call_the_host(handed):
     def on_a_mesh(params):
         images = lax.with_sharding_constraint(IMAGES[:1792], NamedSharding(mesh(), P("d")))
         loss = loss_of(params, images, LABELS[:1792])
         return params, loss
 
-    for function, options in ((looping, {}), (step, {"every": 2}), (on_a_mesh, {}), (step, {"when": "loss > 0"})):
+    for function, options in ((looping, {}), (on_a_mesh, {}), (step, {"when": "loss > 0"})):
         with jdw.capture(watch="loss", **options) as run:
             train(jax.jit(function))
         assert len(run["loss"]["value"]), function
     assert not handed
+
+
+def test_each_second_call_hands_over_its_values(handed):
+    with jdw.capture(watch="loss", every=2) as run:
+        train(jax.jit(step))
+    assert run["loss"].steps.tolist() == list(range(0, STEPS, 2))
+    assert len(handed) == len(range(0, STEPS, 2))
 
 
 def test_whole_values_are_handed_over_where_they_are_small(handed):
