@@ -63,7 +63,7 @@ class WatchPass:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._every = watcher.every()
-        self._samples_loops = self._is_jaxs_own = False
+        self._samples_loops = self._is_jaxs_own = self._samples_beside = False
 
     def program(
         self,
@@ -81,6 +81,7 @@ class WatchPass:
           own: see `around_program`.
         """
         self._is_jaxs_own = is_jaxs(program.jaxpr)
+        self._samples_beside = replicas == 1 and self._watcher.samples_beside()
         has_loop = self._every > 1 and sampling.has_long_loop(program.jaxpr, self._every)
         by_call = self._every > 1 and not has_loop
         # A condition needs its own switch beside the values. That switch knows the iteration, so it samples as well.
@@ -129,7 +130,7 @@ class WatchPass:
             return [equation]
         own, outer = used_in(rewritten, counter), used_in(rewritten, known)
         rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
-        if self._is_sampled(equation) and not self._samples_beside(place):
+        if self._is_sampled(equation) and not self._is_beside(place):
             return sampling.by_iteration(plain, rewritten.params[key], self._every)
         return [rewritten]
 
@@ -174,7 +175,7 @@ class WatchPass:
         samples = self._is_sampled(equation)
         around = uses.around(number, equation, key)
         if samples:
-            loop, switched = len(place.loops), self._samples_beside(place)
+            loop, switched = len(place.loops), self._is_beside(place)
             around = replace(around, every=self._every, sampled_loop=loop, switched=switched)
         self._samples_loops, before = self._samples_loops and not samples, self._samples_loops
         tapped = self.body(jaxpr, place.inside(equation, key, jaxpr), around)
@@ -186,8 +187,9 @@ class WatchPass:
     def _is_sampled(self, equation: Any) -> bool:
         return self._samples_loops and sampling.is_long(equation, self._every)
 
-    def _samples_beside(self, place: Place) -> bool:
-        return place.mesh is not None or self._watcher.samples_beside()
+    def _is_beside(self, place: Place) -> bool:
+        """Return whether the switch of a sampled loop is beside the values."""
+        return place.mesh is not None or self._samples_beside
 
     def _sampled_by_switch(self, place: Place, around: BodyContext) -> Sampled | None:
         """Return the loop whose iterations a switch selects; under a condition, the outermost one.

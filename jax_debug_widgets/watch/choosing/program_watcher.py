@@ -164,7 +164,9 @@ class ProgramWatcher:
         bundle = Bundle(tuple(taps))
         record = self._capture.bundle_recorder(bundle)
         stop = self._stop(bundle, jaxpr, chosen, named)
-        return TakenValues(reading.read, reading.compute, record, holds, stop, reading.compute_if)
+        # XLA would compute the statistics of an array that is split over devices in each case.
+        compute_if = reading.compute_if if around.replicas == 1 else None
+        return TakenValues(reading.read, reading.compute, record, holds, stop, compute_if)
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
         """Return the values that a tap hands over where the program may stop; None if it never stops."""
