@@ -78,6 +78,7 @@ def filled(device_rings, slots, *, written=None):
     return ring
 
 
+@pytest.mark.behaviour("A2")
 @writing
 def test_a_loop_calls_the_kernel_and_not_python():
     with jdw.capture():
@@ -337,6 +338,7 @@ def layered(x):
     return lax.scan(layer, x, jnp.stack([jnp.eye(8) * number for number in range(12)]))[0].sum()
 
 
+@pytest.mark.behaviour("A2")
 @pytest.mark.parametrize("program", [iterated, jax.grad(layered)], ids=["a loop", "forward and backward"])
 @pytest.mark.usefixtures("on_a_gpu")
 def test_every_nth_iteration_is_watched_without_a_branch(program):
@@ -363,6 +365,7 @@ def test_every_nth_iteration_is_watched_without_a_branch(program):
             assert len(found) == 2 * len(chosen) or len(steps) == 1
 
 
+@pytest.mark.behaviour("A2")
 @pytest.mark.usefixtures("on_a_gpu")
 def test_a_condition_in_a_loop_needs_no_branch():
     program = jax.jit(iterated)
