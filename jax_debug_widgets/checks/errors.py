@@ -9,7 +9,6 @@ values that are used outside of their time in `lifetimes`.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import linecache
 import os
 import re
@@ -224,7 +223,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
         _in_place,
     ),
     ((AttributeError,), r"^__delitem__$", _deleted_item),
-    ((dataclasses.FrozenInstanceError,), r"^cannot assign to field", _frozen),
+    ((AttributeError,), r"^cannot assign to field", _frozen),
     ((AttributeError,), r"(?:ArrayImpl' object|Tracer) has no attribute '?(?:fill|append|put)\b", _changing_method),
     ((ValueError,), r"^(?:assignment destination|output array|sort array) is read-only", _read_only),
     ((NotImplementedError,), r"^(?:out argument of|The 'out' argument to) ", _out),

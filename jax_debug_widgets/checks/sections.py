@@ -20,6 +20,8 @@ _SECTIONS = {
     "control-flow": _CONTROL_FLOW,
     "donated": f"{_JIT}#jax-201-buffer-donation",
     "donated-twice": f"{_JIT}#jax-201-buffer-donation",
+    "frozen": "101/pytrees.html",
+    "hashed": f"{_JIT}#marking-arguments-as-static",
     "in-place": "_autosummary/jax.numpy.ndarray.at.html",
     "iterator-operand": _PURE,
     "keys": "jax.random.html#prng-keys",
@@ -30,6 +32,7 @@ _SECTIONS = {
     "numpy": _TO_NUMPY,
     "numpy-call": _TO_NUMPY,
     "oob": f"{_SHARP_BITS}#out-of-bounds-indexing",
+    "outer-state": "101/errors.html#jax.errors.UnexpectedTracerError",
     "overflow": _DTYPES,
     "prints": "201/debugging.html#sharp-bits-of-jax-debug-print",
     "purity": _PURE,
@@ -38,6 +41,8 @@ _SECTIONS = {
     "stale": _PURE,
     "static": f"{_JIT}#marking-arguments-as-static",
     "truth": _CONTROL_FLOW,
+    "uncalled": _CONTROL_FLOW,
+    "unpacked": _CONTROL_FLOW,
     "x64": _DTYPES,
 }
 """Kind of finding -> page and section. If JAX 0.12 names a section in its own message, it is that one."""

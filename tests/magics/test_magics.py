@@ -415,7 +415,7 @@ def test_a_check_without_findings_says_what_it_looked_for(ours):
     unjitted = ours.run("%jaxdebug check jnp.sin(1.)").stdout
     assert "nothing found, 8 checks ran: purity, leaks, stale, keys, x64, lists, retraces, prints; " in unjitted
     assert (
-        "not checked: oob, nonfinite, casts, numpy, because no jitted function of yours that ran has an operation"
+        "not checked: oob, nonfinite, casts, numpy, because no jitted function of yours that ran to its end has an operation"
         in unjitted
     )
     ours.run("%jaxdebug mute check:oob")

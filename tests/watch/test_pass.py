@@ -510,7 +510,7 @@ def test_each_call_of_an_instrumented_function_is_a_run():
         return y
 
     f = jdw.instrument(double, watch="y")
-    assert (f.__name__, f.__doc__) == ("double", "Twice as much.")
+    assert (f.__name__, f.__doc__) == ("double", "Return twice the number.")
     with pytest.raises(LookupError, match="not been called"):
         f.run  # noqa: B018
     np.testing.assert_array_equal(f(jnp.arange(3.0)), [0, 2, 4])

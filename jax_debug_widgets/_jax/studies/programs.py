@@ -178,7 +178,7 @@ class _Body:
             nbytes=0 if bodies else nbytes_of(equation),
             bodies=bodies,
             repeats=repeats_of(equation),
-            has_effects=any(not isinstance(one, core.NamedAxisEffect) for one in equation.effects),
+            has_effects=any(type(one).__name__ != "NamedAxisEffect" for one in equation.effects),
             device=device_of(equation, self._place),
         )
 
