@@ -140,7 +140,8 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
     found = None
     walked = list(traceback.walk_tb(error.__traceback__))
     for (frame, _), summary in zip(walked, traceback.extract_tb(error.__traceback__), strict=False):
-        is_known = bool(linecache.getlines(summary.filename))  # Methods that `dataclasses` generates have no source.
+        # Methods that `dataclasses` generates have no source. Their file has the name of the source of `python -c`.
+        is_known = bool(linecache.getlines(summary.filename)) and not (found and summary.filename == "<string>")
         if is_known and not (is_library(summary.filename) or summary.filename.startswith(_OUR_FILES)):
             found = frame, summary
     return found
