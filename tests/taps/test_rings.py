@@ -298,7 +298,7 @@ def test_loops_call_python_without_numba(monkeypatch):
 @of_the_cpu
 def test_loops_call_python_if_jax_lacks_the_names_for_rings(monkeypatch):
     rings._is_available.cache_clear()
-    monkeypatch.setattr(rings.features, "missing", lambda: {rings.features.RINGS: "its names are others"})
+    monkeypatch.setattr(ring_records.features, "missing", lambda: {ring_records.features.RINGS: "its names are others"})
     assert "jax_debug_widgets_ring" not in lowered(looped(printing), 1.0)
     monkeypatch.undo()
     rings._is_available.cache_clear()

@@ -90,7 +90,7 @@ def function_address(name: str) -> int:
 
 
 def launch_and_wait(kernel: int, argument: np.ndarray) -> None:
-    """Launch a kernel with one block of `cuda_launch.THREADS` threads, and wait for it.
+    """Launch a kernel with one block of `THREADS` threads, and wait for it.
 
     Args:
       argument: the bytes of its only argument.

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.compat.private import core, ffi
-from jax_debug_widgets._jax.passes.ring_records import RingRecords
+from jax_debug_widgets._jax.passes.ring_records import Records, RingRecords, can_be_written
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Recorder
@@ -131,6 +129,11 @@ class DeviceRing(RingRecords):
             self._give_back()
         return is_over
 
+    def take(self, until_ns: int) -> Records | None:
+        """See `RingRecords`."""
+        self._warn_of_lost()  # Not where the program calls: a user may have made warnings errors.
+        return super().take(until_ns)
+
     def _move(self) -> None:
         native, taken = self._native, int(self._head[self._native.TAKEN])
         numbers = np.arange(taken, int(self._head[native.WRITTEN])).astype(np.uint64)
@@ -144,7 +147,6 @@ class DeviceRing(RingRecords):
         if count:
             self._keep(self._slots[places[:count]])
             self._head[native.TAKEN] = taken + count
-        self._warn_of_lost()
 
     def _keep(self, records: np.ndarray) -> None:
         """Keep copies of records, and replace the GPU's time in them by the host's."""
@@ -201,12 +203,8 @@ class DeviceRing(RingRecords):
 @functools.cache
 def _blocks() -> PinnedBlocks | None:
     what = "what loops on the GPU say is handed over by Python, which costs more"
-    is_pythons_clock = time.get_clock_info("perf_counter").implementation == "clock_gettime(CLOCK_MONOTONIC)"
-    if not (features.available(features.RINGS) and is_pythons_clock):
-        return None
-    if not importable("jax_debug_widgets._jax.passes.device_rings_native", what):
-        return None
-    return PinnedBlocks(_native().pinned_memory)
+    is_available = can_be_written("jax_debug_widgets._jax.passes.device_rings_native", what)
+    return PinnedBlocks(_native().pinned_memory) if is_available else None
 
 
 def make_ring(avals: Sequence[Any], gate: np.ndarray) -> DeviceRing | None:

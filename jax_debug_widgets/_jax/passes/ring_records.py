@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.compat.private import sharding_impls
 from jax_debug_widgets._jax.origins.equation import parts_of
 
@@ -180,6 +183,17 @@ def ring_of(
     for writer, source in zip(writers, sources, strict=True):
         cast("Writer", writer).draw_from(source)
     return ring
+
+
+def can_be_written(module: str, what: str) -> bool:
+    """Return whether programs can write into rings: whether this JAX has what they need, and a module can be imported.
+
+    Args:
+      module: the module that registers the custom call; it reads the clock of `time.perf_counter`.
+      what: see `importable`.
+    """
+    is_pythons_clock = time.get_clock_info("perf_counter").implementation == "clock_gettime(CLOCK_MONOTONIC)"
+    return features.available(features.RINGS) and is_pythons_clock and importable(module, what)
 
 
 def can_be_recorded(avals: Sequence[Any]) -> bool:

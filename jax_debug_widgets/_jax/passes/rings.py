@@ -8,16 +8,13 @@ once. The program calls Python only if the ring is full, or if each event must b
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.native import importable
 from jax_debug_widgets._jax.compat.private import core, ffi, hlo, ir, mlir
-from jax_debug_widgets._jax.passes.ring_records import RingRecords
+from jax_debug_widgets._jax.passes.ring_records import RingRecords, can_be_written
 
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.equation import Recorder
@@ -29,9 +26,7 @@ _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
 @functools.cache
 def _is_available() -> bool:
     what = "what loops say is handed over by Python, which costs more"
-    is_pythons_clock = time.get_clock_info("perf_counter").implementation == "clock_gettime(CLOCK_MONOTONIC)"
-    is_supported = features.available(features.RINGS) and is_pythons_clock
-    return is_supported and importable("jax_debug_widgets._jax.passes.rings_native", what)
+    return can_be_written("jax_debug_widgets._jax.passes.rings_native", what)
 
 
 def _native() -> Any:
