@@ -178,6 +178,8 @@ class DeviceRing(RingRecords):
         try:
             if number:
                 self._hand_over(number)
+            else:
+                self._clock.follow()
             with self._lock:
                 self._move()
                 self._slow_down()
