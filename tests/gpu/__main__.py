@@ -40,7 +40,7 @@ COSTS_SHARE = 0.45
 """The part of the time that the tables of costs may take."""
 
 STARTING_S = 120
-"""The seconds in which JAX must have found the device and compiled our kernels."""
+"""The seconds in which JAX must have found the device, and then, our kernels must be compiled."""
 
 ENDING_S = 15
 """How many seconds before the end of the time the last process is ended."""
@@ -91,18 +91,24 @@ def costs(seconds: float, lines: Path) -> list[str]:
     return told
 
 
-def environment() -> dict[str, Any] | str:
-    """Return the versions and the device, or what went wrong."""
-    command = [sys.executable, "-m", "tests.gpu.environment"]
+def environment(ask: str = "device") -> dict[str, Any] | str:
+    """Return the versions and the device, or with `kernels` which of ours run there, or what went wrong."""
+    command = [sys.executable, "-m", "tests.gpu.environment", ask]
     try:
         found = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=STARTING_S, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        return f"JAX or our kernels did not start within {STARTING_S} s\n"
+        return f"{ask}: it did not start within {STARTING_S} s"
     if found.returncode:
-        return f"{found.stderr}\nThis ended with {found.returncode}.\n"
+        return f"{ask}: it ended with {found.returncode}: {found.stderr[-2000:]}"
     return json.loads(found.stdout.splitlines()[-1])
+
+
+def kernels() -> list[str]:
+    """Return for each kind of our kernels whether they run on the GPU."""
+    found = environment("kernels")
+    return [found] if isinstance(found, str) else [f"kernels for {name}: {what}" for name, what in found.items()]
 
 
 def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
@@ -131,11 +137,12 @@ def main() -> int:
         lines, costs_lines = Path(folder, "tests.jsonl"), Path(folder, "costs.jsonl")
         found = environment()
         if isinstance(found, str):
-            sys.stderr.write(found)
+            sys.stderr.write(f"{found}\n")
             return 1
+        noted = kernels() if os.environ["JDW_PLATFORM"] == "gpu" else []
         wrong = [] if asked.no_costs else costs(COSTS_SHARE * (over - time.monotonic()), costs_lines)
         wrong.append(tests(asked, over - time.monotonic(), lines))
-        found["notes"] = [*found.get("notes", []), *filter(None, wrong)]
+        found["notes"] = [*noted, *filter(None, wrong)]
         report = report_of(found, lines_in(lines), lines_in(costs_lines))
     Path(asked.out, "gpu-report.json").write_text(json.dumps(report, indent=1) + "\n")
     Path(asked.out, "gpu-report.md").write_text(text_of(report))

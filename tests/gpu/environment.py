@@ -39,19 +39,17 @@ def kernels() -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    """Print the versions and the device."""
+def main(ask: str = "device") -> None:
+    """Print the versions and the device, or `kernels`."""
     import jax
 
-    from tests.devices import PLATFORM, PLATFORMS
+    from tests.devices import PLATFORMS
 
     jax.config.update("jax_platforms", PLATFORMS)
     device = jax.devices()[0]
-    told = {"versions": versions(), "device": f"{device.device_kind} ({device.platform})"}
-    if PLATFORM == "gpu":
-        told["notes"] = [f"kernels for {name}: {what}" for name, what in kernels().items()]
-    sys.stdout.write(json.dumps(told) + "\n")
+    of_device = {"versions": versions(), "device": f"{device.device_kind} ({device.platform})"}
+    sys.stdout.write(json.dumps(kernels() if ask == "kernels" else of_device) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -94,6 +94,18 @@ def test_a_device_that_does_not_start_ends_the_command(monkeypatch, code, why):
         command.subprocess, "run", lambda _, **options: started([sys.executable, "-c", code], **options)
     )
     assert why in command.environment()
+    (note,) = command.kernels()
+    assert note.startswith("kernels: it ")
+    assert why in note
+
+
+def test_the_report_says_which_kernels_run():
+    environment = {**os.environ, "JDW_PLATFORM": "cpu"}
+    asked = [sys.executable, "-m", "tests.gpu.environment", "kernels"]
+    told = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    found = json.loads(told.splitlines()[-1])
+    assert found["statistics"] == "not used", "this is no GPU"
+    assert found["rings"].startswith("CUDA cannot be used") or found["rings"] == "not used"
 
 
 def test_costs_of_loops_and_notes_are_in_the_report():
