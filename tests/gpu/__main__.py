@@ -70,8 +70,10 @@ def run(command: list[str], seconds: float, allowed: Collection[int] = (0,), **e
     ) as process:
         try:
             process.wait(max(seconds, 1))
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)  # Kills its workers, too.
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             return f"`{_named(command)}` was ended after {seconds:.0f} s"
     return f"`{_named(command)}` ended with {process.returncode}" if process.returncode not in allowed else ""
 

@@ -43,10 +43,16 @@ def main(ask: str = "device") -> None:
     """Print the versions and the device, or `kernels`."""
     import jax
 
-    from tests.devices import PLATFORMS
+    from tests.devices import PLATFORM, PLATFORMS
 
     jax.config.update("jax_platforms", PLATFORMS)
     device = jax.devices()[0]
+    if (
+        device.platform == "cpu" and PLATFORM != "cpu"
+    ):  # Without its plugin JAX takes the next platform, and says nothing.
+        sys.exit(
+            f"JAX finds no device for JDW_PLATFORM={PLATFORM}, only {device.device_kind}: is its plugin installed?"
+        )
     of_device = {"versions": versions(), "device": f"{device.device_kind} ({device.platform})"}
     sys.stdout.write(json.dumps(kernels() if ask == "kernels" else of_device) + "\n")
 

@@ -99,6 +99,13 @@ def test_a_device_that_does_not_start_ends_the_command(monkeypatch, code, why):
     assert why in note
 
 
+def test_without_a_gpu_the_command_refuses(monkeypatch):
+    monkeypatch.setenv("JDW_PLATFORM", "gpu")
+    told = str(command.environment())
+    assert told.startswith("device: it ended with 1")
+    assert "JAX finds no device for JDW_PLATFORM=gpu" in told or "cuda" in told
+
+
 def test_the_report_says_which_kernels_run():
     environment = {**os.environ, "JDW_PLATFORM": "cpu"}
     asked = [sys.executable, "-m", "tests.gpu.environment", "kernels"]
