@@ -357,6 +357,33 @@ def test_events_come_while_the_program_runs():
     assert 0 <= ages[0] <= time.perf_counter_ns() - began
 
 
+@writing
+def test_events_of_several_rings_come_in_their_order_while_the_program_runs():
+    length = 3000
+
+    def body(i, x):
+        jax.debug.print("a {}", i)
+        x = jnp.sin(x)
+        jax.debug.print("b {} {}", i, x)  # After the sine, and with it after the first print.
+        return x
+
+    program = jax.jit(lambda x: lax.fori_loop(0, length, body, x))
+    with jdw.capture() as run:
+        thread = threading.Thread(target=program, args=(1.0,))
+        thread.start()
+        while thread.is_alive():
+            run.collect()
+        thread.join()
+    jax.effects_barrier()
+    order = [tuple(event.text.split()[:2]) for event in run.events]
+    numbers = [int(number) for _, number in order]
+    assert len(order) == 2 * length
+    assert numbers == sorted(numbers), "no event overtakes one of an earlier iteration"
+    assert len(set(order)) == 2 * length
+    times = [event.time_ns for event in run.events]
+    assert times == sorted(times)
+
+
 @pytest.fixture
 def on_a_gpu(device_rings, monkeypatch):
     """Let programs on the CPU be watched as on a GPU: its kernels take the statistics, and write the rings."""
