@@ -27,7 +27,9 @@ export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} f
 export const Timeline = (props: Props<"Timeline">) => <Later name="Timeline" props={props} from={laterCalls} />;
 export const Calls = (props: Props<"Calls">) => <Later name="Calls" props={props} from={laterCalls} />;
 export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
-  return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
+  run.watch();
+  const newest = run.status?.captured ? [...run.calls.keys()].at(-1) : undefined;
+  return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program, newest }} from={laterProgram} />;
 }
 /** The arrays of an opened event. */
 export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;

@@ -22,6 +22,17 @@ describe("the streams", () => {
     expect(texts("[data-testid=detail] pre .ansi-green")).toEqual(["done"]);
   });
 
+  it("wrap lines that are longer than any screen, and no others", () => {
+    const run = showStreams(goldenBatch("small"));
+    const isWrapped = (text: string) => {
+      run.store.texts.add(new Map([[0, text]]), 3);
+      change(run, goldenBatch("empty", { first: 5 }));
+      return find("[data-testid=detail] pre").classList.contains("wrapped");
+    };
+    click("[data-event='3']");
+    expect([isWrapped("word ".repeat(2000)), isWrapped("[1. 2.]\n".repeat(2000))]).toEqual([true, false]);
+  });
+
   it("show only a stream that has sites", () => {
     showStreams(goldenBatch("unicode"));
     expect(find("[data-testid=stream-ordered]").className).toContain("slim");
