@@ -117,6 +117,16 @@ describe("the streams", () => {
     );
   });
 
+  it("say that more lines may match while lines are searched", () => {
+    const ui = createUi();
+    const run = showStreams(goldenBatch("small"), ui);
+    change(run, goldenBatch("small", { first: 5, texts: new Map() }));
+    act(() => {
+      ui.filter.value = "zzz";
+    });
+    expect(texts("[data-testid=stream-unordered] .empty")).toEqual(["No line matches yet."]);
+  });
+
   it("name the gap and ask for the lines that are missing", () => {
     showStreams(goldenBatch("dropped"));
     expect(texts(".row.gap")).toEqual(["1\u2009000 prints dropped"]);
