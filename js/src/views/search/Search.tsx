@@ -27,7 +27,7 @@ export function Search({ run, ui }: Props) {
           name="sites-toggle"
           title="Show the places in the code that print, instead of their lines"
         >
-          sites
+          places
         </Toggle>
       </span>
       {run.phantoms > 0 && (
