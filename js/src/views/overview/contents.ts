@@ -99,8 +99,7 @@ export function byName(scalars: readonly Scalar[]): Chart[] {
       return { series, group: "", name: named.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
     });
     const [first] = named.length > 1 ? [] : named;
-    const lanes = first?.lanes ? `, ${rangeWords(first.lanes)}` : "";
-    return { name, where: `${first?.where ?? ""}${lanes}`, lines };
+    return { name, where: `${first?.where ?? ""}${first?.lanes ? `, ${rangeWords(first.lanes)}` : ""}`, lines };
   });
 }
 
