@@ -34,7 +34,7 @@ DOCS = python -m sphinx -q -W --keep-going -b html docs build/docs
 
 JS_SOURCES := $(shell find js/src -type f 2>/dev/null) $(wildcard js/*.mjs) js/package.json
 PANEL := jax_debug_widgets/static/panel.js
-LATER := $(addprefix jax_debug_widgets/static/, views.js program.js lines.js runs.js)
+LATER := $(addprefix jax_debug_widgets/static/, views.js program.js lines.js runs.js calls.js)
 LAB_SOURCES := $(shell find js/lab/src js/lab/schema -type f 2>/dev/null) js/lab/package.json js/lab/rspack.config.cjs
 LABEXTENSION := jax_debug_widgets/labextension/package.json
 BUILT := $(PANEL) $(LATER) $(LABEXTENSION)

@@ -33,13 +33,14 @@ VIEWS = PANEL._replace(name="the panel's later views", target="jax_debug_widgets
 PROGRAM = PANEL._replace(name="the panel's views of programs", target="jax_debug_widgets/static/program.js")
 LINES = PANEL._replace(name="what lines of the panel may need", target="jax_debug_widgets/static/lines.js")
 RUNS = PANEL._replace(name="the panel's views of several runs", target="jax_debug_widgets/static/runs.js")
+CALLS = PANEL._replace(name="the panel's views of calls", target="jax_debug_widgets/static/calls.js")
 LABEXTENSION = Product(
     "JupyterLab's extension",
     "jax_debug_widgets/labextension/package.json",
     "js/lab",
     ("js/lab/package.json", "js/lab/rspack.config.cjs", "js/lab/schema", "js/lab/src", "js/src"),
 )
-PRODUCTS = (PANEL, VIEWS, PROGRAM, LINES, RUNS, LABEXTENSION)
+PRODUCTS = (PANEL, VIEWS, PROGRAM, LINES, RUNS, CALLS, LABEXTENSION)
 INSTALLED = "share/jupyter/labextensions/jax-debug-widgets"
 """Where JupyterLab looks for the extension, below the environment's prefix."""
 

@@ -1,5 +1,5 @@
 // Bundles `src/entry/panel.ts` and the views that load later (`src/views/later/views.ts`, `program.ts`, `lines.ts`,
-// `runs.ts`) into the files that the Python package ships. Fails if a bundle grows too large, or if a later bundle
+// `runs.ts`, `calls.ts`) into the files that the Python package ships. Fails if a bundle grows too large, or if a later bundle
 // contains a module of the first.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -11,13 +11,15 @@ const VIEWS = { outfile: "../jax_debug_widgets/static/views.js", limitKb: 120 };
 const PROGRAM = { outfile: "../jax_debug_widgets/static/program.js", limitKb: 120 };
 const LINES = { outfile: "../jax_debug_widgets/static/lines.js", limitKb: 120 };
 const RUNS = { outfile: "../jax_debug_widgets/static/runs.js", limitKb: 120 };
+const CALLS = { outfile: "../jax_debug_widgets/static/calls.js", limitKb: 120 };
 const SHARED = "src/views/later/shared.ts";
 /** The style sheets of the later bundles; all others are in the first. */
 const LATER = /^(source|names|inspector|debugger|findings|arrays|spread)\.css$/;
 const OF_PROGRAMS = /^program\.css$/;
 const OF_LINES = /^(ansi|hits|terms)\.css$/;
 const OF_RUNS = /^runs\.raw\.css$/;
-const OF_LATER = [LATER, OF_PROGRAMS, OF_LINES, OF_RUNS];
+const OF_CALLS = /^(calls|timeline)\.css$/;
+const OF_LATER = [LATER, OF_PROGRAMS, OF_LINES, OF_RUNS, OF_CALLS];
 
 /** The minified style sheets of each bundle. */
 const looks = {};
@@ -157,6 +159,7 @@ const later = [
   await laterBundle(first, "src/views/later/program.ts", PROGRAM, OF_PROGRAMS),
   await laterBundle(first, "src/views/later/lines.ts", LINES, OF_LINES),
   await laterBundle(first, "src/views/later/runs.ts", RUNS, OF_RUNS),
+  await laterBundle(first, "src/views/later/calls.ts", CALLS, OF_CALLS),
 ];
 if (process.argv.includes("--watch")) for (const each of [panel, ...later]) await (await context(each)).watch();
 else for (const each of later) await build(each);

@@ -62,6 +62,7 @@ _EXAMPLES = {
     "WHAT": "nonfinite",
     "CHECKS": "all`, or `--check oob",
     "CONDITION": "'loss > 10'",
+    "TITLE": "'without dropout'",
     "NAME": "lr3",
     "CONFIG": EXAMPLE,
     "FILE": "run.jdw",
@@ -115,14 +116,14 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--break-timeout", type=float, metavar="S", default=defaults.break_timeout, help=break_timeout)
     prompt = "ask at breakpoints with JAX's own prompt where no panel answers"
     parser.add_argument("--prompt", action="store_true", default=defaults.prompt, help=prompt)
-    record = (
-        "write the run into this folder while it goes on (run.jdw): it outlives the kernel; `%%jaxdebug load` reads it"
-    )
+    record = "write the run into this folder (run.jdw) while it goes on; it stays; `%%jaxdebug load` reads it"
     parser.add_argument("--record", metavar="FILE", default=defaults.record, help=record)
     record_max = "how many MB that folder may have (default: as many as the disk has); the oldest events go first"
     parser.add_argument("--record-max-mb", type=float, metavar="MB", default=defaults.record_max_mb, help=record_max)
     inputs = "keep the inputs of the last K calls, for `replay`; in the file, too (default: 2 with --break-on, else 0)"
     parser.add_argument("--keep-inputs", type=int, metavar="K", default=defaults.keep_inputs, help=inputs)
+    title = "the title of the run in its panel (default: the call)"
+    parser.add_argument("--title", metavar="TITLE", default=defaults.title, help=title)
     name = "what the run is called among others"
     parser.add_argument("--name", metavar="NAME", default=defaults.name, help=name)
     config = "what to compare runs by: lr=3e-4,seed=1, or lr={lr} for a variable; may be given again"
@@ -136,9 +137,7 @@ def add_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     names = "watch variables by name: logits,h  'layer*/mlp'  model.py:40-60  'dot_general|exp'; may be given again"
     parser.add_argument("--watch", action="append", metavar="NAMES", default=None, help=names)
-    everything = (
-        "watch every value that has a name in your files, and its gradient; --watch '*@FILE' does in a library's"
-    )
+    everything = "watch every value that has a name in your files, and its gradient; --watch '*@FILE': in a library's"
     parser.add_argument("--watch-all", action="store_true", help=everything)
     parser.add_argument("--watch-ops", action="store_true", help="watch the result of every equation")
     exact = "give the results of the program as it is; a watched twin of it runs beside it, with --every N in each N-th call"

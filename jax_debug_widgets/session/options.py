@@ -61,6 +61,7 @@ class Options:
       prompt: ask on stdin, with JAX's own prompt, where no panel answers.
       record: the folder that the run is written into while it goes on; None to write no folder.
       record_max_mb: the most MB in that folder; the oldest events are dropped first. None for no limit.
+      title: the title of the run in its panel; empty for the call, or what runs.
       name: the name of the run in lists and tables; empty for no name.
       config: the user's settings, for a table of runs.
       check: the names of the checks that are on, besides those that are always on.
@@ -87,6 +88,7 @@ class Options:
     prompt: bool = False
     record: str | None = None
     record_max_mb: float | None = None
+    title: str = ""
     name: str = ""
     config: Mapping[str, Any] = field(default_factory=dict, compare=False)
     check: tuple[str, ...] = ()
@@ -137,13 +139,13 @@ class Options:
                 msg = f"{name} must be greater than 0, got {value!r}"
                 raise ValueError(msg)
         _refuse_count(self.keep_inputs)
-        for name, kind, words in (("name", str, "a string"), ("config", Mapping, "a dict")):
+        for name, kind, words in (("title", str, "a string"), ("name", str, "a string"), ("config", Mapping, "a dict")):
             if not isinstance(value := getattr(self, name), kind):
                 msg = f"{name} must be {words}, got {value!r}"
                 raise TypeError(msg)
 
     def __str__(self) -> str:
-        """Write the options that differ from the defaults as after `%%jaxdebug`; without name, config and record."""
+        """Write the options that differ from the defaults as after `%%jaxdebug`; without title, name, config and record."""
         return " ".join(_words_of(self))
 
     def settings(self, box: int, processes: int = 1) -> Settings:
@@ -285,7 +287,7 @@ def refuse_unknown(names: Iterable[str]) -> None:
 @functools.cache
 def _known() -> frozenset[str]:
     parameters = inspect.signature(Options.of).parameters
-    return frozenset({"title", *(field.name for field in fields(Options)), *parameters} - {"others"})
+    return frozenset({*(field.name for field in fields(Options)), *parameters} - {"others"})
 
 
 def _refuse_count(keep_inputs: int | None) -> None:

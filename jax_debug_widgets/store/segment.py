@@ -5,6 +5,7 @@ The file has more than 300 lines because all code that reads a segment's columns
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 
@@ -21,7 +22,7 @@ from jax_debug_widgets.store.stacking import one_after_the_other, require_one_sh
 LARGE = 1 << 16
 """Firings of more bytes are kept as the arrays that they came in; smaller ones are copied into one column a tap."""
 
-OVERHEAD = 56
+OVERHEAD = 60
 """The bytes that a firing takes besides its values: its row in the columns below."""
 
 
@@ -50,7 +51,9 @@ class Segment:
         self._columns: list[list[Column]] = []
         self._devices = [devices.of(tap) for tap in self.taps]
         self._types = np.array([types.of(tap) for tap in self.taps], np.int64)
+        self._of_site: dict[int, list[int]] = {}
         for number, tap in enumerate(self.taps):
+            self._of_site.setdefault(tap.site.id, []).append(number)
             mine = batch.firings_of(number)
             self._row[mine] = np.arange(len(mine))
             self._columns.append(
@@ -131,8 +134,9 @@ class Segment:
 
     def columns_of(self, site_id: int, start: int, stop: int) -> tuple[np.ndarray, Columns]:
         """Return the events of one site in `start .. stop - 1`: their positions, int64[n], and their columns."""
-        firings = np.flatnonzero(np.array([tap.site.id == site_id for tap in self.taps])[self._tap])
-        most = max((tap.size for tap in self.taps if tap.site.id == site_id), default=1)
+        numbers = self._of_site.get(site_id, [])
+        firings = np.sort(np.concatenate([np.zeros(0, np.int64), *map(self._firings_of, numbers)]))
+        most = max((self.taps[number].size for number in numbers), default=1)
         events = self._starts[firings]
         if most > 1:
             events = events[:, None] + np.arange(most)
@@ -194,7 +198,7 @@ class Segment:
         for number, tap in enumerate(self.taps):
             if not tap.plotted:
                 continue
-            firings = np.flatnonzero(self._tap == number)
+            firings = self._firings_of(number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
             chosen = (positions >= start) & (positions < stop)
             if (phantoms := self._phantoms(number)) is not None:
@@ -218,7 +222,7 @@ class Segment:
         if len(together) == len(inexact) and (not together or np.isfinite(np.concatenate(together, axis=None)).all()):
             return found
         for number, tap in enumerate(self.taps):
-            firings = np.flatnonzero(self._tap == number)
+            firings = self._firings_of(number)
             phantoms = self._phantoms(number)
             for value in tap.inexact:
                 for rows, column in pieces(self._columns[number][value]):
@@ -250,7 +254,7 @@ class Segment:
     def values(self, start: int, stop: int) -> Iterator[tuple[Tap, np.ndarray, list[Column]]]:
         """Yield events `start .. stop - 1`: for each tap that has some, the positions int64[n] and a column for each value."""
         for number, tap in enumerate(self.taps):
-            firings = np.flatnonzero(self._tap == number)
+            firings = self._firings_of(number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
             chosen = (positions >= start) & (positions < stop)
             if not chosen.any():
@@ -271,7 +275,7 @@ class Segment:
         """
         first, last = self._firing_at(start), self._firing_at(stop)
         for number, tap in enumerate(self.taps):
-            firings = np.flatnonzero(self._tap == number)
+            firings = self._firings_of(number)
             rows = slice(*np.searchsorted(firings, (first, last)).tolist())
             if rows.start < rows.stop:
                 own = firings[rows]
@@ -286,11 +290,11 @@ class Segment:
         The result is positions int64[n], occurrences int64[n] and values [n, ...].
         """
         found = []
-        require_one_shape({tap.shapes[value] for tap in self.taps if tap.site.id == site_id})
-        for number, tap in enumerate(self.taps):
-            if tap.site.id != site_id:
-                continue
-            firings = np.flatnonzero(self._tap == number)
+        numbers = self._of_site.get(site_id, [])
+        require_one_shape({self.taps[number].shapes[value] for number in numbers})
+        for number in numbers:
+            tap = self.taps[number]
+            firings = self._firings_of(number)
             positions = (self._starts[firings][:, None] + np.arange(tap.size) + self.first).ravel()
             chosen = (positions >= start) & (positions < stop)
             if not phantoms and (marked := self._phantoms(number)) is not None:
@@ -303,6 +307,21 @@ class Segment:
         positions, occurrences, values = map(one_after_the_other, zip(*found, strict=True))
         order = np.argsort(positions, kind="stable")
         return positions[order], occurrences[order], values[order]
+
+    def _firings_of(self, number: int) -> np.ndarray:
+        """Return the firings of a tap, int64[n] ascending."""
+        first, end = self._bounds[number : number + 2]
+        return self._order[first:end].astype(np.int64)
+
+    @functools.cached_property
+    def _order(self) -> np.ndarray:
+        """The firings in the order of their taps, int32[n]; computed when somebody first reads a single tap."""
+        return np.argsort(self._tap, kind="stable").astype(np.int32)
+
+    @functools.cached_property
+    def _bounds(self) -> list[int]:
+        """Where the firings of each tap begin in `_order`, and where the last ones end."""
+        return np.searchsorted(self._tap[self._order], np.arange(len(self.taps) + 1)).tolist()
 
     def _phantoms(self, number: int) -> np.ndarray | None:
         """Return which events of a tap are phantoms, bool[firings, events of a firing]; None if the tap has no phantoms."""

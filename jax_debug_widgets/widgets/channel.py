@@ -24,7 +24,7 @@ Answer = Callable[[dict[str, Any]], Iterable[tuple[Any, bytes]]]
 """A request of the browser -> the messages that answer it. It must not raise. Any thread may call it."""
 
 
-PARTS = ("panel", "views", "program", "lines", "runs")
+PARTS = ("panel", "views", "program", "lines", "runs", "calls")
 """The parts of the front end. Each is a file in `static/`."""
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["dev_server", "harness"]  # the fixtures for tests of the harness page
 
 SECOND = "**/static/views.js"
+LOADED = "(name) => performance.getEntriesByType('resource').some((one) => one.name.endsWith(`/static/${name}`))"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -59,10 +60,13 @@ def test_a_bundle_is_loaded_when_one_of_its_views_is_shown_and_not_before(harnes
         return [url.rpartition("/")[2] for url in harness.lab_page.requests if "/static/" in url]
 
     panel.get_by_test_id("charts").wait_for()
-    for tab, there in (("timeline", ".time-field"), ("calls", ".calls"), ("runs", "[data-testid=runs-table]")):
-        before = loaded()
+    assert loaded() == ["panel.js"], "nothing comes before the first picture"
+    harness.page.wait_for_function(LOADED, arg="calls.js")
+    for tab, there in (("timeline", ".time-field"), ("calls", ".calls")):
         panel.get_by_test_id(f"tab-{tab}").click()
         panel.locator(there).first.wait_for()
-        assert before == ["panel.js"], tab
-    assert loaded() == ["panel.js", "runs.js"]
+    assert loaded() == ["panel.js", "calls.js"]
+    panel.get_by_test_id("tab-runs").click()
+    panel.locator("[data-testid=runs-table]").wait_for()
+    assert loaded() == ["panel.js", "calls.js", "runs.js"]
     assert panel.locator(".runs-view").evaluate("view => getComputedStyle(view).display") == "grid"

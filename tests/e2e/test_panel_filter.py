@@ -35,3 +35,18 @@ def test_filtering_does_not_move_the_parts_of_the_panel(harness: Harness, width:
     find.fill("acc")
     find.press("Enter")
     assert places() == still, "found"
+
+
+def test_what_is_typed_can_be_read_while_lines_are_searched(harness: Harness):
+    harness.page.set_viewport_size({"width": 1024, "height": 640})
+    panel = harness.open(state="done", rate=25_000, seconds=4)
+    panel.get_by_test_id("tab-streams").click()
+    field, menu, hint = panel.get_by_test_id("filter"), panel.get_by_test_id("export"), panel.locator(".hint")
+    with_room = field.evaluate("field => field.clientWidth")
+    field.fill("zzz")
+    hint.wait_for()
+    typed, after = field.bounding_box(), menu.bounding_box()
+    assert typed is not None
+    assert after is not None
+    assert min(with_room, 100) <= typed["width"]
+    assert typed["x"] + typed["width"] <= after["x"], "the field is below the menu"

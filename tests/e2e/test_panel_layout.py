@@ -294,3 +294,17 @@ def test_the_check_reports_a_changed_layout(harness: Harness, style: str, part: 
     found = at_rest(harness, PARTS["streams"])
     stored = json.loads(STORED.read_text("utf-8"))["streams"]
     assert any(line.startswith(f"{part}:") for line in moved(stored, found))
+
+
+def test_a_long_number_at_the_top_of_a_narrow_overview_has_the_room_that_there_is(harness: Harness):
+    harness.page.set_viewport_size({"width": 486, "height": 640})
+    panel = harness.open(state="done", tab="overview")
+    panel.get_by_test_id("charts").wait_for()
+    cut = panel.locator(".fact-value").evaluate_all(
+        """values => values.map((value) => {
+            value.textContent = "0.00329 → 0.0117";
+            return value.scrollWidth > value.clientWidth;
+        })"""
+    )
+    assert cut, "there are no facts"
+    assert not any(cut)

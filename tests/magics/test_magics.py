@@ -545,6 +545,14 @@ def test_a_cell_sets_the_name_and_the_configuration_of_its_run(ours):
     assert "write `--config lr=3e-4,seed=1`" in ours.run("%%jaxdebug --config lr\nf(1.)").stderr
 
 
+def test_a_cell_sets_the_title_of_its_run(ours):
+    ours.run("%%jaxdebug --title 'without dropout' --no-barrier\nf(1.)")
+    assert (last_run().title, last_run().asked) == ("without dropout", "--no-barrier")
+    ours.run("%jaxdebug --title once f(1.)")
+    assert last_run().title == "once"
+    assert "write `--title 'without dropout'`" in ours.run("%%jaxdebug --title\nf(1.)").stderr
+
+
 @pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("captured", ["%%jaxdebug\n{}", "def cell():\n    {}\n%jaxdebug cell()", "{}"])
 def test_a_cell_whose_interrupt_python_has_dropped_fails_at_its_end(ours, captured):

@@ -24,6 +24,7 @@ VIEWS = "jax_debug_widgets/static/views.js"
 PROGRAM = "jax_debug_widgets/static/program.js"
 LINES = "jax_debug_widgets/static/lines.js"
 RUNS = "jax_debug_widgets/static/runs.js"
+CALLS = "jax_debug_widgets/static/calls.js"
 VIEWS_LIMIT_BYTES = 120_000
 """Of each that it loads when one of their views is first shown."""
 LABEXTENSION = "share/jupyter/labextensions/jax-debug-widgets"
@@ -43,7 +44,7 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
 def wrong_with_wheel(sizes: Mapping[str, int]) -> list[str]:
     """Return what is wrong in a wheel with files of these sizes."""
     problems = []
-    limits = {PANEL: PANEL_LIMIT_BYTES, **dict.fromkeys((VIEWS, PROGRAM, LINES, RUNS), VIEWS_LIMIT_BYTES)}
+    limits = {PANEL: PANEL_LIMIT_BYTES, **dict.fromkeys((VIEWS, PROGRAM, LINES, RUNS, CALLS), VIEWS_LIMIT_BYTES)}
     for part, limit in limits.items():
         if not 0 < sizes.get(part, 0) <= limit:
             problems.append(f"{part}: {sizes.get(part, 'missing')}")
@@ -100,7 +101,7 @@ def test_the_sdist_holds_the_sources_of_the_panel_and_the_panel(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {PANEL, VIEWS, PROGRAM, LINES, RUNS, "js/package-lock.json", "js/build.mjs"} <= names
+    assert {PANEL, VIEWS, PROGRAM, LINES, RUNS, CALLS, "js/package-lock.json", "js/build.mjs"} <= names
     assert {"hatch_build.py", "pyproject.toml", "LICENSE"} <= names
     assert {"js/lab/package-lock.json", "js/lab/install.json", "jax_debug_widgets/labextension/package.json"} <= names
     assert all(
@@ -159,6 +160,7 @@ GOOD_WHEEL = {
     PROGRAM: 1000,
     LINES: 1000,
     RUNS: 1000,
+    CALLS: 1000,
     "jax_debug_widgets/py.typed": 0,
     "jax_debug_widgets-0.1.0.dist-info/METADATA": 10,
 }

@@ -148,13 +148,19 @@ class Site:
     watch: SimpleNamespace
     phase: str
     values: list[str]
+    function: str
 
 
 @pytest.mark.parametrize("case", CASES["charted"], ids=lambda case: str(len(case["sites"])))
 def test_the_saved_picture_draws_the_values_that_the_panel_draws(case):
     sites: Any = [
-        Site(SimpleNamespace(name=name, role=role, shape=shape, dtype=dtype, primitive=primitive), phase, values)
-        for name, role, phase, shape, dtype, primitive, values in case["sites"]
+        Site(
+            SimpleNamespace(name=name, role=role, shape=shape, dtype=dtype, primitive=primitive),
+            phase,
+            values,
+            "".join(of),
+        )
+        for name, role, phase, shape, dtype, primitive, values, *of in case["sites"]
     ]
     at = sites.index
     gradients = [[at(one.site), one.path.group, one.path.leaf] for one in charted.gradients(sites)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.session.run.counters import Counters
-from jax_debug_widgets.session.run.headline import headline, numbers_of
+from jax_debug_widgets.session.run.headline import headline, placed_numbers_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.naming import SelectedValue
@@ -68,10 +68,10 @@ class RunCurves:
         return float(np.finfo(dtype).eps) if dtype.kind == "f" else float(np.finfo(np.float32).eps)
 
     def _read(self, choice: SelectedValue) -> Curve | None:
-        values = numbers_of(self._store, choice)
-        if values is None or self._counters.has(choice, values):
+        found = placed_numbers_of(self._store, choice)
+        if found is None or self._counters.has(choice, found[1]):
             return None
-        positions, _, _ = self._store.history.series(choice.site.id, choice.value)
+        positions, values = found
         steps = self._store.history.steps(choice.site.id)
         count = min(len(values), len(positions), len(steps))  # Events may have come or gone between the reads.
         positions, steps, values = (column[len(column) - count :] for column in (positions, steps, values))

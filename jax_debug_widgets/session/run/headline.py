@@ -80,13 +80,19 @@ def pace_of(x: np.ndarray, seconds: np.ndarray) -> float | None:
 
 def numbers_of(store: Store, choice: SelectedValue) -> np.ndarray | None:
     """Return the numbers of a value, in order; None if it is not always a single number."""
+    found = placed_numbers_of(store, choice)
+    return found and found[1]
+
+
+def placed_numbers_of(store: Store, choice: SelectedValue) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the positions int64[n] and the numbers of a value, in order; None if it is not always a single number."""
     if store.latest_taps()[choice.site.id].shapes[choice.value] != ():
         return None
     try:
-        _, _, values = store.history.series(choice.site.id, choice.value)
+        positions, _, values = store.history.series(choice.site.id, choice.value)
     except ValueError:  # The value has several shapes, so no line can be drawn.
         return None
-    return values if len(values) and values.dtype.kind != "c" else None
+    return (positions, values) if len(values) and values.dtype.kind != "c" else None
 
 
 def _values(site: CallSite) -> Iterable[int]:

@@ -124,7 +124,7 @@ class Run(RunView):
     @property
     def title(self) -> str:
         """The title for people: what was run."""
-        return (self.is_called_by_its_call and self.call_log.leading) or self._title
+        return self.options.title or (self.is_called_by_its_call and self.call_log.leading) or self._title
 
     @property
     def is_captured(self) -> bool:

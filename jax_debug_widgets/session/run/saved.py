@@ -138,5 +138,5 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_options(options: Options) -> dict[str, Any]:
-    left_out = ("config", "name", "record", "record_max_mb")
+    left_out = ("config", "title", "name", "record", "record_max_mb")
     return {one.name: as_plain(getattr(options, one.name)) for one in fields(options) if one.name not in left_out}

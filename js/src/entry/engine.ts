@@ -13,8 +13,8 @@ import type { Request } from "../transport/wire";
  */
 const WAIT_MS = 3000;
 
-/** The requests that the page sends without a user's action. */
-const AUTOMATIC: readonly Request["type"][] = ["sync", "runs"];
+/** The requests that the page sends without a user's action, or whose answer can wait until the run is over. */
+const AUTOMATIC: readonly Request["type"][] = ["sync", "runs", "module"];
 
 export class EngineRequests {
   /** All engines. Their cells run together, so their requests are held back together. */

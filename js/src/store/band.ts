@@ -60,13 +60,14 @@ export class Band {
     this.counts.set(i, all);
   }
 
-  /** Merges each pair of neighbouring positions into one. */
+  /** Merges each pair of neighbouring positions into one, but keeps the last position. */
   private halve(): void {
     const { x, y, low, high, counts } = this;
     this.halved = x.at(-1);
-    for (let i = 0; i + 1 < x.length; i += 2) {
+    const last = x.length - 1;
+    for (let i = 0; i + 1 < last; i += 2) {
       this.widen(i, low.at(i + 1), high.at(i + 1), y.at(i + 1), counts.at(i + 1));
     }
-    for (const values of this.columns) values.replace(values.view().filter((_, i) => i % 2 === 0));
+    for (const values of this.columns) values.replace(values.view().filter((_, i) => i % 2 === 0 || i === last));
   }
 }

@@ -22,7 +22,7 @@ import type { WatchSite } from "./watched";
 const CASES = JSON.parse(readFileSync(join(import.meta.dirname, "../../../tests/overview_cases.json"), "utf8"));
 
 interface ChartedCase {
-  sites: [string, "value" | "gradient", string, number[], string, string, string[]][];
+  sites: [string, "value" | "gradient", string, number[], string, string, string[], string?][];
   gradients: [number, string, string][];
   ratios: [number, number][];
   activations: [number, string][];
@@ -30,8 +30,14 @@ interface ChartedCase {
 
 describe("the values of the overview", () => {
   it.each(CASES.charted as ChartedCase[])("are chosen as in the saved output: %#", (one) => {
-    const sites = one.sites.map(([name, role, phase, shape, dtype, primitive, values], number) => {
-      return { number, phase, values, watch: { name, role, shape, dtype, primitive } } as never as WatchSite & Numbered;
+    const sites = one.sites.map(([name, role, phase, shape, dtype, primitive, values, of = ""], number) => {
+      return {
+        number,
+        phase,
+        values,
+        function: of,
+        watch: { name, role, shape, dtype, primitive },
+      } as never as WatchSite & Numbered;
     });
     const gradients = gradientLeaves(sites).map(({ site, path }) => [site.number, path.group, path.leaf]);
     expect(gradients).toEqual(one.gradients);

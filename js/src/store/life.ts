@@ -171,3 +171,8 @@ function withFailure(stages: Stage[], call: CallMessage): Stage[] {
     return { ...stage, detail: call.error.split("\n")[0] || call.state, state: wasEnded(call.state) ? "ended" : "bad" };
   });
 }
+
+/** Returns the range of time in which a call can have fired events. */
+export function timeOf(call: CallMessage): { from: number; to: number } {
+  return { from: call.started, to: call.drained ?? Number.POSITIVE_INFINITY };
+}

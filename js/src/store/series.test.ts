@@ -18,6 +18,12 @@ it("thinning keeps all of few points, except excluded ones", () => {
   expect(decimate(Float64Array.of(3, -1, 2), 2000, (y) => y > 0)).toEqual([0, 2]);
 });
 
+it("thinning keeps the ends", () => {
+  const y = Float64Array.from({ length: 10_000 }, (_, i) => Math.sin(i));
+  const drawn = decimate(y, 200, (value) => value > -0.5);
+  expect([drawn.at(0), drawn.at(-1)]).toEqual([0, [...y.keys()].filter((i) => (y[i] as number) > -0.5).at(-1)]);
+});
+
 it("a line that has grown too long is thinned", () => {
   const line = new Line();
   for (let i = 0; i < 200_000; i++) line.push(i, i / 10, i === 777 ? 1e6 : i % 5, 1);
@@ -25,6 +31,15 @@ it("a line that has grown too long is thinned", () => {
   expect(line.y.length).toBeLessThan(140_000);
   expect(Math.max(...line.y.view().slice(0, 1000))).toBe(1e6);
   expect(line.x.at(-1)).toBe(199_999);
+});
+
+it("a band that has grown too long still ends at its last position", () => {
+  const band = new Band();
+  for (let i = 0; i < 32_768; i++) band.push(i, i / 10, i % 5, 1);
+  expect(band.x.length).toBeLessThan(20_000);
+  expect([band.x.at(-1), band.y.at(-1)]).toEqual([32_767, 2]);
+  band.push(32_768, 3276.8, 7, 1);
+  expect([band.x.at(-1), band.y.at(-1)]).toEqual([32_768, 7]);
 });
 
 const backwards = { loops: [3], reverse: [true] };

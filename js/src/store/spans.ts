@@ -140,8 +140,3 @@ function covered(spans: readonly { from: number; to: number }[], from: number, t
   }
   return sum;
 }
-
-/** Returns the range of time in which a call can have fired events. */
-export function timeOf(call: CallMessage): { from: number; to: number } {
-  return { from: call.started, to: call.drained ?? Number.POSITIVE_INFINITY };
-}

@@ -502,6 +502,9 @@ export interface Source {
   names: SourceName[];
 }
 
+/** The bundles beside the first: `static/views.js` and so on. */
+export type Bundle = "views" | "program" | "lines" | "runs" | "calls";
+
 /** The code of a bundle that is loaded when one of its views is first shown. */
 export interface ModuleMessage {
   type: "module";
@@ -613,7 +616,7 @@ export type RequestBody =
   | { type: "rename"; run: string; of: string; name: string }
   | { type: "load"; run: string; path: string }
   | { type: "compare"; run: string; runs: string[] }
-  | { type: "module"; run: string; name: "views" | "program" | "lines" | "runs" }
+  | { type: "module"; run: string; name: Bundle }
   | { type: "program"; run: string; what: string }
   | { type: "watch"; run: string; names: string[]; on: boolean };
 export type Request = RequestBody & { id: number };

@@ -10,6 +10,8 @@ describe("the axes of a picture", () => {
     ["a tile for each channel, where these stand last", [32, 28, 28, 16], [1, 2, 3], [0]],
     ["a tile for each channel, where these stand second", [32, 16, 28, 28], [2, 3, 1], [0]],
     ["of attention, heads with as many queries as keys", [2, 8, 64, 64], [2, 3, 1], [0]],
+    ["a tile for each colour of an image", [28, 28, 3], [0, 1, 2], []],
+    ["the last two of a small table", [4, 5, 3], undefined, [0]],
     ["the last two that are longer than 1", [5, 64, 1], [0, 1], [2]],
     ["of one that is, the last two", [1, 64, 1], undefined, [0]],
     ["of four axes that tell nothing, the last two", [4, 5, 6, 7], undefined, [0, 1]],

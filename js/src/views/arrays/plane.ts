@@ -9,17 +9,23 @@ export interface Plane {
   tiled: readonly number[];
 }
 
+/** An image has more rows and columns than this. */
+const LEAST_SIDE = 8;
+
 export type Slot = "rows" | "columns";
 
 /**
  * Returns the default: the last two axes longer than 1. For a batch of square images, the axes of the squares, with a
- * tile for each channel.
+ * tile for each channel; so too for one image with three or four channels at its end.
  */
 export function usualPlane(shape: readonly number[]): Plane {
   const [, a = 0, b = 0, c = 0] = shape;
   const isBatch = shape.length === 4 && b > 1;
   if (isBatch && a === b && b !== c) return { rows: 1, columns: 2, tiled: c > 1 ? [3] : [] };
   if (isBatch && b === c && a !== b) return { rows: 2, columns: 3, tiled: a > 1 ? [1] : [] };
+  const [height = 0, width = 0, channels = 0] = shape;
+  const isImage = shape.length === 3 && (channels === 3 || channels === 4) && Math.min(height, width) > LEAST_SIDE;
+  if (isImage) return { rows: 0, columns: 1, tiled: [2] };
   const [rows, columns] = shape
     .map((_, axis) => axis)
     .filter((axis) => shape[axis] !== 1)

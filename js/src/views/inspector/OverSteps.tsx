@@ -5,8 +5,8 @@
 import { plural } from "../../kit/format";
 import { Toggle } from "../../kit/Toggle";
 import { timeOfMoment } from "../../store/clock";
+import { timeOf } from "../../store/life";
 import type { RunStore } from "../../store/run";
-import { timeOf } from "../../store/spans";
 import type { UiState } from "../../store/ui";
 import { type Curve, curvesOf } from "../names/curves";
 import { wordFor } from "../names/statistic";

@@ -122,13 +122,13 @@ describe("an array that was printed", () => {
   });
 
   it.each([
-    ["positions are numbers", [6, 5, 3], "float32"],
-    ["integers are no colours", [9, 12, 3], "int32"],
-    ["the kernel says that they are no colours", [9, 12, 3], "float32"],
-  ] as const)("are slices where %s", (_, shape, dtype) => {
+    ["positions are numbers", [6, 5, 3], "float32", 1],
+    ["integers are no colours: a tile for each", [9, 12, 3], "int32", 0],
+    ["the kernel says that they are no colours: a tile for each", [9, 12, 3], "float32", 0],
+  ] as const)("are slices where %s", (_, shape, dtype, sliders) => {
     showSlice(goldenArray("array", { event: 3 }), [...shape], dtype);
     expect(texts(".axes [aria-pressed]")).toEqual([]);
-    expect(all(".axes .slider")).toHaveLength(1);
+    expect(all(".axes .slider")).toHaveLength(sliders);
     expect(find(".slice-line").textContent).toContain("float32[2,4,6]");
   });
 

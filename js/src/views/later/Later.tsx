@@ -3,10 +3,12 @@ import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import { type AllViews, type LaterViews, later, laterLines, laterProgram, laterRuns } from "./load";
+import { type AllViews, type LaterViews, later, laterCalls, laterLines, laterProgram, laterRuns } from "./load";
 import { useAsk } from "./program_ask";
 
-type Name = "Source" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program";
+const AFTER_FIRST_PICTURE_MS = 1000;
+
+type Name = "Source" | "EventArrays" | "Findings" | "Hits" | "Runs" | "Program" | "Timeline" | "Calls";
 type Props<View extends Name> = Parameters<AllViews[View]>[0] & { run: RunStore };
 
 interface LaterProps<View extends Name> {
@@ -22,11 +24,27 @@ export const Findings = (props: Props<"Findings">) => <Later name="Findings" pro
 /** The hits in the overview. */
 export const Hits = (props: Props<"Hits">) => <Later name="Hits" props={props} from={laterLines} />;
 export const Runs = (props: Props<"Runs">) => <Later name="Runs" props={props} from={laterRuns} />;
+export const Timeline = (props: Props<"Timeline">) => <Later name="Timeline" props={props} from={laterCalls} />;
+export const Calls = (props: Props<"Calls">) => <Later name="Calls" props={props} from={laterCalls} />;
 export function Program({ run, ui }: { run: RunStore; ui: UiState }) {
-  return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program }} from={laterProgram} />;
+  run.watch();
+  const newest = run.status?.captured ? [...run.calls.keys()].at(-1) : undefined;
+  return <Later name="Program" props={{ run, ask: useAsk(run), call: ui.program, newest }} from={laterProgram} />;
 }
 /** The arrays of an opened event. */
 export const EventArrays = (props: Props<"EventArrays">) => <Later name="EventArrays" words="Arrays" props={props} />;
+
+/**
+ * Loads the bundle of the timeline when the page has its first picture. These views need nothing but that bundle: they
+ * show what a kernel did until it died.
+ */
+export function useCallsLoaded(run: RunStore, drawn: boolean): void {
+  useEffect(() => {
+    if (!drawn || run.gone) return;
+    const timer = setTimeout(() => laterCalls.want(run), AFTER_FIRST_PICTURE_MS);
+    return () => clearTimeout(timer);
+  }, [run, run.gone, drawn]);
+}
 
 export function Later<View extends Name>({ name, words = name, props, from = later }: LaterProps<View>) {
   const { run } = props;
@@ -77,6 +95,7 @@ export function LaterStyle() {
       {laterProgram.views?.css}
       {laterLines.views?.css}
       {laterRuns.views?.css}
+      {laterCalls.views?.css}
     </style>
   );
 }

@@ -1,14 +1,15 @@
-/** Loads a bundle (`views.ts`, `program.ts`, `lines.ts`, `runs.ts`) when one of its views is first shown. */
+/** Loads a bundle (`views.ts`, `program.ts`, `lines.ts`, `runs.ts`, `calls.ts`) when one of its views is first shown. */
 import { signal } from "@preact/signals";
 import type { RunStore } from "../../store/run";
-import type { Message } from "../../transport/wire";
+import type { Bundle, Message } from "../../transport/wire";
 import * as shared from "./shared";
 
 /** The views of all these bundles; each has some of them. */
 export type AllViews = typeof import("./views") &
   typeof import("./program") &
   typeof import("./lines") &
-  typeof import("./runs");
+  typeof import("./runs") &
+  typeof import("./calls");
 export type Views = Partial<AllViews>;
 /** Where to request a bundle: a run, or a kernel session. */
 export type Asked = Pick<RunStore, "gone" | "ask">;
@@ -32,7 +33,7 @@ export class LaterViews {
 
   constructor(
     private readonly evaluate: (text: string) => Promise<Views> = evaluated,
-    private readonly name: "views" | "program" | "lines" | "runs" = "views",
+    private readonly name: Bundle = "views",
   ) {}
 
   /** The views; null until they are loaded. */
@@ -79,3 +80,4 @@ export const later = new LaterViews();
 export const laterProgram = new LaterViews(evaluated, "program");
 export const laterLines = new LaterViews(evaluated, "lines");
 export const laterRuns = new LaterViews(evaluated, "runs");
+export const laterCalls = new LaterViews(evaluated, "calls");

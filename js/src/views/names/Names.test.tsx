@@ -44,6 +44,12 @@ describe("the tree of names", () => {
     expect(drawn(["/grads"])).toEqual(["Values", " h:1", " h:9", "Gradients", " ∂ h", "grads"]);
   });
 
+  it("shows the names that have all words of a search", () => {
+    expect(drawn([], "mlp w  layers[1]")).toEqual(["grads", " mlp", "  layers[1]", "   w"]);
+    expect(drawn([], "h gradient")).toEqual(["Gradients", " ∂ h"]);
+    expect(drawn([], "mlp zzz")).toEqual([]);
+  });
+
   it("names the process of a name that several processes have", () => {
     const of = (id: number, line: number, process: number) => ({ ...siteOf(id, "h", "value", line), process });
     const places = (...sites: WatchSite[]) => rowsOf(treeOf(sites), new Set()).map(({ place }) => place);

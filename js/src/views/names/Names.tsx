@@ -111,7 +111,7 @@ export function Names({ run, ui, look, children }: Props & { children: Component
         <input
           type="search"
           aria-label="Find a name"
-          title="Show names that contain this"
+          title="Show names that have all these words: attn kernel gradient"
           placeholder={`find in ${plural(names, "name")}`}
           spellcheck={false}
           value={wanted}

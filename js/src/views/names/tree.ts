@@ -82,16 +82,16 @@ export function leavesOf({ branches, leaves }: Branch): Leaf[] {
 }
 
 /**
- * Returns the visible rows. `turned` are the branches that the user has folded or opened. Branches with a match of
- * `wanted` are open.
+ * Returns the visible rows. `turned` are the branches that the user has folded or opened. `wanted` are words: a name
+ * matches if it, its scope and its place have all of them; `gradient` is a word of each gradient. Branches with a match are open.
  */
 export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wanted = ""): NameRow[] {
   const all = tree.reduce((sum, branch) => sum + leavesOf(branch).length, 0);
-  const search = wanted.trim().toLowerCase();
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const rows: NameRow[] = [];
   const add = (branch: Branch, depth: number) => {
     const isPath = depth > 0 || !ROOTS.has(branch.key);
-    const isOpen = search !== "" || turned.has(branch.key) !== (all <= MOST_OPEN || !isPath);
+    const isOpen = words.length > 0 || turned.has(branch.key) !== (all <= MOST_OPEN || !isPath);
     const head = rows.push({
       key: branch.key,
       depth,
@@ -102,7 +102,7 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
       place: "",
     });
     if (!isOpen) return;
-    const found = branch.leaves.filter((leaf) => !search || textOf(leaf).includes(search));
+    const found = branch.leaves.filter((leaf) => words.every((word) => textOf(leaf).includes(word)));
     const alike = new Map<string, Leaf[]>();
     for (const leaf of found) {
       const label = labelOf(leaf);
@@ -114,7 +114,7 @@ export function rowsOf(tree: readonly Branch[], turned: ReadonlySet<string>, wan
       rows.push({ key: leaf.key, depth: depth + 1, label, leaf, branch: null, isOpen: false, place });
     }
     for (const inner of branch.branches.values()) add(inner, depth + 1);
-    if (search && rows.length === head) rows.pop();
+    if (words.length > 0 && rows.length === head) rows.pop();
   };
   for (const branch of tree) add(branch, 0);
   return rows;
@@ -137,5 +137,6 @@ function labelOf({ name, site }: Leaf): string {
 }
 
 function textOf({ name, site }: Leaf): string {
-  return `${name} ${site.watch?.scope ?? site.function} ${site.where}`.toLowerCase();
+  const { watch } = site;
+  return `${name} ${watch?.role === "gradient" ? "gradient" : ""} ${watch?.scope ?? site.function} ${site.where}`.toLowerCase();
 }

@@ -7,7 +7,7 @@ import type { Series } from "../../store/series";
 import { createUi } from "../../store/ui";
 import type { CallMessage, FindingMessage } from "../../transport/wire";
 import { drawnOf } from "../plots/drawn";
-import { scalarsOf } from "./contents";
+import { byName, type Scalar, scalarsOf } from "./contents";
 
 const LOOK = { logarithmic: false, axis: "step", smoothing: 0, during: null, zoom: null, moment: null } as const;
 const charts = () => all("[data-testid=lines]").map(({ dataset }) => [dataset.chart, dataset.lines]);
@@ -350,4 +350,11 @@ describe("the overview", () => {
     expect(received()).toBe(15);
     vi.useRealTimers();
   });
+});
+
+it("what a loop returns is no line beside those of its steps", () => {
+  const of = (where: string, total: number) => ({ name: "c", where, series: { total } }) as Scalar;
+  const linesOf = (...scalars: Scalar[]) => byName(scalars).map(({ lines }) => lines.map(({ name }) => name));
+  expect(linesOf(of("a.py:7", 35), of("a.py:10", 1))).toEqual([["c"]]);
+  expect(linesOf(of("a.py:7", 1), of("a.py:10", 1))).toEqual([["a.py:7", "a.py:10"]]);
 });

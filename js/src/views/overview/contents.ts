@@ -89,17 +89,17 @@ export function scalarsOf(run: RunStore): Scalar[] {
   return all.filter((scalar, i) => !all.slice(0, i).some((other) => isSame(scalar, other)));
 }
 
-/** Returns a chart for each name, in the order of their first lines. */
+/** Returns a chart for each name. What a loop returns is no line beside those of its steps. */
 export function byName(scalars: readonly Scalar[]): Chart[] {
   const names = [...new Set(scalars.map(({ name }) => name))];
   return names.map((name) => {
-    const named = scalars.filter((scalar) => scalar.name === name);
+    const ofName = scalars.filter((scalar) => scalar.name === name);
+    const named = inLoop(ofName, ({ series }) => series.total);
     const lines = named.map(({ series, where }, i): OneLine => {
       return { series, group: "", name: named.length > 1 ? where : name, hue: Math.min(i, HUES), dashed: false };
     });
     const [first] = named.length > 1 ? [] : named;
-    const lanes = first?.lanes ? `, ${rangeWords(first.lanes)}` : "";
-    return { name, where: `${first?.where ?? ""}${lanes}`, lines };
+    return { name, where: `${first?.where ?? ""}${first?.lanes ? `, ${rangeWords(first.lanes)}` : ""}`, lines };
   });
 }
 

@@ -6,7 +6,6 @@ import { watchTheme } from "../../kit/theme";
 import themeCss from "../../kit/theme.raw.css";
 import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
-import callsCss from "../calls/calls.css";
 import headerCss from "../header/header.css";
 import keysCss from "../keys/keys.css";
 import { LaterStyle } from "../later/Later";
@@ -17,7 +16,6 @@ import scrubberCss from "../scrubber/scrubber.css";
 import searchCss from "../search/search.css";
 import sitesCss from "../sites/sites.css";
 import streamsCss from "../streams/streams.css";
-import timelineCss from "../timeline/timeline.css";
 import { Panel } from "./Panel";
 import panelCss from "./panel.css";
 
@@ -32,8 +30,6 @@ const CSS = [
   sitesCss,
   plotsCss,
   overviewCss,
-  timelineCss,
-  callsCss,
   scrubberCss,
   keysCss,
 ].join("\n");

@@ -3,7 +3,7 @@ import { TestRun } from "../../../test/fakes";
 import { goldenBatch } from "../../../test/golden";
 import type { Series } from "../../store/series";
 import { NO_LOOPS } from "../../store/steps";
-import { drawnOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
+import { drawnOf, extentOf, type Look, lineCount, readingAt, smoothed } from "./drawn";
 import { frameOf, paint, paintHeading } from "./paint";
 import { SvgPen } from "./svg";
 import { stepped } from "./zoom";
@@ -194,4 +194,19 @@ it("a chart is exported as SVG by the same drawing code", () => {
   );
   expect(below.top).toBeGreaterThan(frame.top);
   expect(root.querySelector("[fill='rgb(255,255,255)'][fill-opacity='0.5']")).not.toBeNull();
+});
+
+it("the axes of a single step name that step, and long numbers are narrowed to their room", () => {
+  const pen = new SvgPen(300, 100);
+  const line = drawnOf([series("nonfinite", 3)], PLAIN);
+  const single = { ...line.curves[0], x: [7], y: [1.05e16], time: [0], smooth: null, band: null };
+  const drawn = { ...line, ...drawnOf([], PLAIN), curves: [single], marks: [] } as typeof line;
+  [drawn.from, drawn.to] = extentOf(drawn.curves, []);
+  const colours = { lines: ["red"], text: "black", grid: "grey", mark: "orange", moment: "green" };
+  paint(pen, frameOf({ clientWidth: 300, clientHeight: 100 }), drawn, PLAIN, colours, { hover: null, dragFrom: null });
+  const root = new DOMParser().parseFromString(pen.text(), "image/svg+xml").documentElement;
+  const written = [...root.querySelectorAll("text")];
+  expect(written.map((text) => text.textContent).slice(-2)).toEqual(["7", "step 7"]);
+  const [narrowed] = written.filter((text) => text.textContent?.includes("e16"));
+  expect(Number(narrowed?.getAttribute("textLength"))).toBeLessThanOrEqual(38);
 });

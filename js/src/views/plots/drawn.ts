@@ -196,13 +196,14 @@ export function smoothed(y: Float64Array, smoothing: number): Float64Array {
   });
 }
 
-function extentOf(curves: Curve[], marks: Mark[]): Range {
+/** Returns the range of the x axis that shows all curves and marks. */
+export function extentOf(curves: readonly Curve[], marks: readonly Mark[]): Range {
   const ends = curves.flatMap(({ x }) => (x.length > 0 ? [x[0] as number, x.at(-1) as number] : []));
   const places = [...ends, ...marks.map(({ x }) => x)];
   const from = Math.min(...places);
   const to = Math.max(...places);
   if (from > to) return [0, 1];
-  return to > from ? [from, to] : [from - 1, to + 1];
+  return to > from ? [from, to] : [from - 0.5, to + 0.5]; // A single step is in the middle.
 }
 
 /**

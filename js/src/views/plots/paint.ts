@@ -170,7 +170,7 @@ function paintAxes(
   context.fillStyle = text;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const tick of up) context.fillText(axisTick(tick), left - 6, toY(tick));
+  for (const tick of up) context.fillText(axisTick(tick), left - 6, toY(tick), left - 8);
   context.textAlign = "center";
   context.textBaseline = "top";
   const right = left + width;

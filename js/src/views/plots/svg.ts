@@ -3,6 +3,9 @@ import type { Pen } from "./paint";
 
 const ANCHORS: Readonly<Record<string, string>> = { right: "end", center: "middle" };
 
+/** About the width of a character, in pixels. */
+const CHARACTER = 6;
+
 export class SvgPen implements Pen {
   fillStyle = "";
   strokeStyle = "";
@@ -64,12 +67,15 @@ export class SvgPen implements Pen {
     this.fill();
   }
 
-  fillText(text: string, x: number, y: number): void {
+  /** Text that is wider than `most` pixels is narrowed. */
+  fillText(text: string, x: number, y: number, most = Number.POSITIVE_INFINITY): void {
     const down = this.textBaseline === "top" ? "0.9em" : "0.35em";
     const anchor = ANCHORS[this.textAlign] ?? "start";
     const at = `x="${short(x)}" y="${short(y)}" dy="${down}" text-anchor="${anchor}"`;
     const font = `style="font:${this.font.replaceAll('"', "'")}"`;
-    this.body += `<text ${at} ${font} ${ink("fill", this.fillStyle)}>${escaped(text)}</text>`;
+    const narrowed =
+      CHARACTER * text.length > most ? ` textLength="${short(most)}" lengthAdjust="spacingAndGlyphs"` : "";
+    this.body += `<text ${at}${narrowed} ${font} ${ink("fill", this.fillStyle)}>${escaped(text)}</text>`;
   }
 
   save(): void {

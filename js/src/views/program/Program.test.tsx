@@ -50,7 +50,7 @@ const SCENE: Scene = {
 const ABOUT = { key: "p1", name: "step", first: "graph", equations: 4, has_diff: false };
 
 /** Shows a program whose kernel answers with `SCENE`. `asked` collects the requests. */
-async function show(answers: Record<string, unknown> = {}, call?: Signal<number | null>) {
+async function show(answers: Record<string, unknown> = {}, call?: Signal<number | null>, newest?: number) {
   const asked: [string, object | undefined][] = [];
   const known: Record<string, unknown> = {
     about: ABOUT,
@@ -69,7 +69,7 @@ async function show(answers: Record<string, unknown> = {}, call?: Signal<number 
   const host = document.createElement("div");
   hosts.push(host);
   document.body.append(host);
-  await act(async () => render(<Program ask={ask} {...(call ? { call } : { program: "p1" })} />, host));
+  await act(async () => render(<Program ask={ask} {...(call ? { call, newest } : { program: "p1" })} />, host));
   await act(async () => {});
   await act(async () => {});
   const find = (selector: string) => host.querySelector<HTMLElement>(selector) as HTMLElement;
@@ -148,6 +148,16 @@ it("the view of a program shows the programs traced for a call, or why there are
   await settled();
   await settled();
   expect(gone.find("[data-testid=graph]")).not.toBeNull();
+});
+
+it("where no program has been shown, that of the newest call is one click away", async () => {
+  const call = signal<number | null>(null);
+  const { asked, find } = await show({ programs: { programs: [] }, call: { programs: [ABOUT], told: "" } }, call, 7);
+  expect(find("[data-testid=no-program]").textContent).toContain("No program has been shown yet");
+  await press(find("[data-testid=program-of-newest]"), new MouseEvent("click", { bubbles: true }));
+  await settled();
+  expect(asked[1]).toEqual(["call", { call: 7 }]);
+  expect(find("[data-testid=program]")).not.toBeNull();
 });
 
 it("the view of a program follows a NaN to the outputs", async () => {

@@ -25,10 +25,12 @@ interface Props {
   /** The key of the only program to show. If absent, the programs that this kernel has shown. */
   program?: string;
   /** The call with the traced programs to show; null for the programs that this kernel has shown. */
-  call?: Signal<number | null>;
+  call?: Signal<number | null> | undefined;
+  /** The newest call of the run; absent if there is none, or if its program is not known. */
+  newest?: number | undefined;
 }
 
-export function Program({ ask, program, call }: Props) {
+export function Program({ ask, program, call, newest }: Props) {
   const [all, setAll] = useState<About[] | null>(null);
   const [key, setKey] = useState(program ?? "");
   const [view, setView] = useState<View | null>(null);
@@ -74,7 +76,7 @@ export function Program({ ask, program, call }: Props) {
       </>
     );
   if (!all) return <div class="program loading" role="status" aria-label="Loading the program" />;
-  if (!about) return <NoProgram />;
+  if (!about) return <NoProgram call={call} newest={newest} />;
   const shown = view && (view !== "diff" || about.has_diff) ? view : about.first;
   return (
     <div class="program" data-testid="program">
@@ -145,10 +147,23 @@ function requestPrograms(ask: Ask, program: string | undefined, call: number | n
   return call === null ? ask<Programs>("programs") : ask<Programs>("call", { call });
 }
 
-function NoProgram() {
+function NoProgram({ call, newest }: Pick<Props, "call" | "newest">) {
   return (
     <div class="empty" data-testid="no-program">
       <strong>No program has been shown yet</strong>
+      {call && newest !== undefined && (
+        <button
+          type="button"
+          class="button"
+          data-testid="program-of-newest"
+          title="Show the program that the newest call has run"
+          onClick={() => {
+            call.value = newest;
+          }}
+        >
+          Show the program of call {newest}
+        </button>
+      )}
       <span>
         In the tab Calls, <i>program…</i> shows that of a call. <code class="mono">%jaxdebug graph f(x)</code> shows one
         without a run; <code class="mono">table</code>, <code class="mono">jaxpr</code>, <code class="mono">hlo</code>{" "}

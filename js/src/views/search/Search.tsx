@@ -7,7 +7,7 @@ import type { RunStore } from "../../store/run";
 import type { UiState } from "../../store/ui";
 import { laterLines } from "../later/load";
 import { Export } from "./Export";
-import { useQuery, useShown } from "./shown";
+import { unsearched, useQuery, useShown } from "./shown";
 
 interface Props {
   run: RunStore;
@@ -27,7 +27,7 @@ export function Search({ run, ui }: Props) {
           name="sites-toggle"
           title="Show the places in the code that print, instead of their lines"
         >
-          sites
+          places
         </Toggle>
       </span>
       {run.phantoms > 0 && (
@@ -112,7 +112,7 @@ function Filter({ run, ui }: Props) {
   const [typing, setTyping] = useState(false);
   const query = useQuery(ui.filter.value);
   const searched = useQuery(ui.find.value).line ?? query.line;
-  const missing = run.next - run.oldest - run.texts.size;
+  const missing = unsearched(run);
   const Terms = laterLines.views?.Terms;
   const wanted = typing || query.hasTerms;
   useEffect(() => {

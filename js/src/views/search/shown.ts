@@ -39,3 +39,6 @@ export function selectedEvents(run: RunStore, { event, anchor, filter, site, onl
     .filter((position) => run.log.gapCount(position) === 0)
     .map((position) => run.log.number(position));
 }
+
+/** Returns how many lines of a run are not here yet, so that a search has not seen them. */
+export const unsearched = (run: RunStore) => run.next - run.oldest - run.texts.size;

@@ -4,7 +4,7 @@ import { VirtualList } from "../../kit/VirtualList";
 import type { RunStore } from "../../store/run";
 import type { Positions, Stream } from "../../store/stream";
 import type { UiState } from "../../store/ui";
-import { useQuery, useShown } from "../search/shown";
+import { unsearched, useQuery, useShown } from "../search/shown";
 import { detailRows, EventDetail } from "./Detail";
 import { Row } from "./Row";
 
@@ -22,7 +22,8 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
   run.watch();
   const positions = useShown(run, ui, stream);
   const find = useQuery(ui.find.value).line;
-  const { hint } = useQuery(ui.filter.value);
+  const { hint, line, problem } = useQuery(ui.filter.value);
+  const isSearching = line !== null && !problem && !run.gone && unsearched(run) > 0;
   const testId = `stream-${name.toLowerCase()}`;
   if (slim) {
     return (
@@ -47,7 +48,9 @@ export function Column({ name, run, stream, ui, slim, dark }: Props) {
         {stream !== run.ordered && <Inversions run={run} />}
       </h4>
       {positions.length === 0 ? (
-        <div class="empty">{stream.received > 0 ? `No line matches.${hint && ` ${hint}`}` : "No line yet."}</div>
+        <div class="empty">
+          {stream.received > 0 ? `No line matches${isSearching ? " yet" : ""}.${hint && ` ${hint}`}` : "No line yet."}
+        </div>
       ) : (
         <VirtualList
           count={positions.length}

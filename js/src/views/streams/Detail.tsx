@@ -10,6 +10,10 @@ import { Styled } from "./Styled";
 
 const MOST_LINES = 12;
 const ROWS_OF_ARRAYS = 8;
+/** Longer lines are wrapped. */
+const LONGEST_LINE = 200;
+/** About the characters of a wrapped line. */
+const WRAPPED_AT = 90;
 
 interface Props {
   run: RunStore;
@@ -24,8 +28,18 @@ interface EventProps extends Props {
 /** Returns the height of an opened event, in rows of the list. */
 export function detailRows(run: RunStore, number: number): number {
   const site = run.siteAt(run.log.find(number));
-  const lines = Math.min(MOST_LINES, run.texts.get(number)?.split("\n").length ?? 1);
+  const lines = Math.min(MOST_LINES, shownLines(run.texts.get(number) ?? ""));
   return 3 + (site && arraysOf(run, site).length > 0 ? Math.max(ROWS_OF_ARRAYS, lines) : lines);
+}
+
+/** Whether the text has lines so long that they are wrapped. Shorter ones are not, because columns of arrays align. */
+function isLong(text: string): boolean {
+  return text.split("\n").some((line) => line.length > LONGEST_LINE);
+}
+
+function shownLines(text: string): number {
+  const each = isLong(text) ? WRAPPED_AT : Number.POSITIVE_INFINITY;
+  return text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / each)), 0);
 }
 
 export function SiteDetail({ run, ui }: Props) {
@@ -48,6 +62,7 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
   const position = log.find(number);
   const site = run.siteAt(position);
   const colours = run.texts.withStyles(number);
+  const text = run.texts.get(number) ?? "…";
   const steps = stepsOf(log, position, site);
   const words = [
     `line ${number}`,
@@ -74,8 +89,8 @@ export function EventDetail({ run, ui, dark, number }: EventProps) {
       {site && <Source site={site} />}
       <div class="detail-body">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
-        <pre class="mono" dir="auto" tabIndex={0}>
-          {colours === undefined ? (run.texts.get(number) ?? "…") : <Styled run={run} text={colours} />}
+        <pre class={`mono${isLong(text) ? " wrapped" : ""}`} dir="auto" tabIndex={0}>
+          {colours === undefined ? text : <Styled run={run} text={colours} />}
         </pre>
         {site && arraysOf(run, site).length > 0 && (
           <EventArrays run={run} ui={ui} dark={dark} site={site} event={number} />

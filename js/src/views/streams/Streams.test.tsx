@@ -22,6 +22,17 @@ describe("the streams", () => {
     expect(texts("[data-testid=detail] pre .ansi-green")).toEqual(["done"]);
   });
 
+  it("wrap lines that are longer than any screen, and no others", () => {
+    const run = showStreams(goldenBatch("small"));
+    const isWrapped = (text: string) => {
+      run.store.texts.add(new Map([[0, text]]), 3);
+      change(run, goldenBatch("empty", { first: 5 }));
+      return find("[data-testid=detail] pre").classList.contains("wrapped");
+    };
+    click("[data-event='3']");
+    expect([isWrapped("word ".repeat(2000)), isWrapped("[1. 2.]\n".repeat(2000))]).toEqual([true, false]);
+  });
+
   it("show only a stream that has sites", () => {
     showStreams(goldenBatch("unicode"));
     expect(find("[data-testid=stream-ordered]").className).toContain("slim");
@@ -104,6 +115,16 @@ describe("the streams", () => {
     expect(texts("[data-testid=stream-unordered] .empty")[0]).toMatch(
       /^No line matches. There is no foo: to filter by/,
     );
+  });
+
+  it("say that more lines may match while lines are searched", () => {
+    const ui = createUi();
+    const run = showStreams(goldenBatch("small"), ui);
+    change(run, goldenBatch("small", { first: 5, texts: new Map() }));
+    act(() => {
+      ui.filter.value = "zzz";
+    });
+    expect(texts("[data-testid=stream-unordered] .empty")).toEqual(["No line matches yet."]);
   });
 
   it("name the gap and ask for the lines that are missing", () => {
