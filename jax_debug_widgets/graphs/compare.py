@@ -73,7 +73,7 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            texts = map(str, other_operation(self.first.before, self.first.after))
+            texts = map(str, (*other_operation(self.first.before, self.first.after), *self.first.operands))
             lines.append(PageRow(("", "", "; ".join([str(worst), *texts]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
@@ -110,7 +110,8 @@ class Comparison:
             f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
             for one in self.around
         ]
-        return f"{', '.join(lines)}: the first that differs", str(self.around[-1].after.source or "")
+        device = "; its first index is the device" if any(one.after.primitive == "shard_map" for one in self.around) else ""
+        return f"{', '.join(lines)}: the first that differs{device}", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each pair of equations, in the order of the second program.

@@ -155,8 +155,10 @@ def _give_name(node: FlatOperation, position: int, name: str) -> None:
 def _gives_what_it_takes(equation: Equation) -> bool:
     """Return whether an equation asks for the type, the shape or the sharding that its operand already has.
 
-    JAX writes such casts where only the weakness of the type changes.
+    JAX writes such casts where only the weakness of the type changes, or where a value of all devices becomes one of each.
     """
+    if equation.primitive == "pvary":
+        return True
     if equation.primitive == "reshard":
         return not equation.params.get("dst_sharding")
     if (

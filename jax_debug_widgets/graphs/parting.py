@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jax_debug_widgets.graphs.corresponding import Around, paired
-from jax_debug_widgets.graphs.differences import other_operation
+from jax_debug_widgets.graphs.differences import Difference, other_operands, other_operation
 from jax_debug_widgets.graphs.executed import ExecutedProgram, Turn, key_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import Edge, FlatProgram
@@ -19,11 +19,16 @@ from jax_debug_widgets.graphs.program import Body, Equation
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two equations that correspond, and how far their results are apart."""
+    """Two equations that correspond, and how far their results are apart.
+
+    Attributes:
+      operands: the operands that do not correspond; only known of the first pair that differs.
+    """
 
     before: Equation
     after: Equation
     figures: tuple[Figure, ...]
+    operands: tuple[Difference, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -85,7 +90,9 @@ class PairedRuns:
         if first is None:
             own_ends = [edge for edge, is_other in zip(one.results, differ, strict=False) if is_other]
         else:
-            own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
+            nodes = one.nodes[pairing.back[first]], other.nodes[first]
+            own_ends, ends = nodes[0].operands, nodes[1].operands
+            self.pairs[first] = replace(self.pairs[first], operands=tuple(other_operands(*nodes, pairing)))
         own_close = {pairing.back[number] for number in close}
         forth = {number: its for number, its in pairing.forth.items() if its not in self.unlike}
         alone = _alone(one, own_ends, own_close, forth), _alone(other, ends, close, set(forth.values()))
