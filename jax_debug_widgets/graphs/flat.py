@@ -70,10 +70,11 @@ class FlatOperation:
 
 @dataclass(eq=False)
 class FlatProgram:
-    """The operations of a body in order, and the origins of its results."""
+    """The operations of a body in order, and the origins of its results, which have these texts."""
 
     nodes: list[FlatOperation]
     results: list[Edge]
+    texts: list[str]
 
 
 def flat_of(body: Body, inputs: Sequence[Edge], *, checkpoints: bool = False) -> FlatProgram:
@@ -84,7 +85,7 @@ def flat_of(body: Body, inputs: Sequence[Edge], *, checkpoints: bool = False) ->
       inputs: the origins of the body's inputs.
       checkpoints: whether calls of `jax.checkpoint` are inlined too.
     """
-    flat = FlatProgram([], [])
+    flat = FlatProgram([], [], [one.text for one in body.results])
     flat.results = _inlined(body, list(inputs), flat, _Within((), () if checkpoints else None))
     return flat
 

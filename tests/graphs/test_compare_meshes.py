@@ -43,7 +43,9 @@ def test_the_first_divergence_in_a_shard_map_is_the_line_in_its_body_and_the_dev
 
 @pytest.mark.behaviour("G1")
 def test_a_value_that_differs_on_one_device_is_found_before_the_sum_over_all():
-    found = jdw.compare(summed(lambda h, i: h + jnp.where(i == 9, 0.5, 0.0)), summed(lambda h, i: h + jnp.where(i == 3, 0.5, 0.0)), X)
+    found = jdw.compare(
+        summed(lambda h, i: h + jnp.where(i == 9, 0.5, 0.0)), summed(lambda h, i: h + jnp.where(i == 3, 0.5, 0.0)), X
+    )
     assert not found.equal and found.first.after.primitive == "eq"
     assert found.first.figures[0].where == (3,)
 
@@ -64,10 +66,13 @@ def test_a_body_that_runs_only_compiled_is_compared_as_a_whole():
     mesh = cpu_mesh((4,), ("i",))
 
     def f(scale):
-        def per_device(x):
-            return jax.pure_callback(lambda a: np.asarray(a) * scale, jax.typeof(x), x)
+        def on_host(x):
+            return np.asarray(x) * scale
 
-        return jax.jit(lambda x: jax.shard_map(per_device, mesh=mesh, in_specs=ROWS, out_specs=ROWS, check_vma=False)(x))
+        def per_device(x):
+            return jax.pure_callback(on_host, jax.typeof(x), x)
+
+        return jax.jit(jax.shard_map(per_device, mesh=mesh, in_specs=ROWS, out_specs=ROWS, check_vma=False))
 
     found = jdw.compare(f(1), f(2), X)
     assert not found.equal and found.first.after.primitive in ("shard_map", "pure_callback")

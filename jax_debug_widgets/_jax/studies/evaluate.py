@@ -129,7 +129,10 @@ def _on_devices(equation: core.JaxprEqn, inputs: Sequence[Any], path: Path) -> I
 
 
 _WITH_TURNS = ("scan", "while", "cond", "shard_map")
-"""Primitives whose bodies run turn by turn, or on all devices of a mesh. One that calls the host would call it once more, and is left alone."""
+"""Primitives whose bodies run turn by turn, or on all devices of a mesh.
+
+One that calls the host would call it once more, and is left alone.
+"""
 
 
 def evaluate(traced: Traced, advance: Callable[[], object] = _nothing) -> Evaluated:
