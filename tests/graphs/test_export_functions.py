@@ -402,3 +402,25 @@ def test_a_named_tuple_with_a_flattening_of_its_own_is_no_plain_one(tmp_path):
     )
     exported.check()
     assert exported.function(Packed(VECTOR, "me")).about == "me"
+
+
+def guarded(x):
+    def failed(_):
+        raise ValueError("not positive")
+
+    def fails(x):
+        return jax.pure_callback(failed, jax.typeof(x), x)
+
+    return lax.cond(jnp.all(x > 0), jnp.log, fails, x)
+
+
+@pytest.mark.behaviour("G4")
+def test_a_host_function_that_is_not_called_needs_not_be_filled_in(tmp_path):
+    exported = jdw.to_folder(guarded, VECTOR, path=tmp_path / "guarded", name="guarded")
+    assert exported.hosts == ["failed"]
+    assert exported.check().results == 1
+    called = jdw.to_folder(
+        lambda x: jax.pure_callback(np.negative, x, x), VECTOR, path=tmp_path / "called", name="called"
+    )
+    with pytest.raises(NotImplementedError, match=r"fill in negative in host\.py"):
+        called.check()
