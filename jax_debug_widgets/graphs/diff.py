@@ -17,6 +17,7 @@ from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, hash_down,
 from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
+from jax_debug_widgets.graphs.unrolled import told_unrolled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,14 +252,16 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
     for number in out_of_order(same, [pairing.back[number] for number in same]):
         changes[number] = EquationChange("moved", changes[number].before, changes[number].after)
     for node in _counting(after, needed[1]):
-        changes.setdefault(node.number, EquationChange("added", None, node.equation))
+        note = told_unrolled(node, before, pairing.forth) if node.number not in changes else ""
+        changes.setdefault(node.number, EquationChange("added", None, node.equation, note=note))
     ordered = [((number, 0, 0), one) for number, one in changes.items()]
     place = -1
     for node in before.nodes:
         if node.number in pairing.forth:
             place = pairing.forth[node.number]
         elif needed[0] is None or node.number in needed[0]:
-            ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None)))
+            note = told_unrolled(node, after, pairing.back)
+            ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None, note=note)))
     for one in checkpoints_apart(before, after, pairing):
         kind: Kind = "changed" if one.differences else "added" if one.after else "removed"
         change = EquationChange(kind, one.before, one.after, one.differences, note=one.note)
