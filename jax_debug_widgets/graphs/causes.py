@@ -31,6 +31,7 @@ def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -
         return []
     found: dict[Cause, None] = {}
     functions = [one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS)]
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
     todo = [one for one in functions if any(_contains(one, line) for line in lines)]
     seen: set[ast.AST] = set()
     while todo:
@@ -40,10 +41,15 @@ def causes_in(file: str, lines: Collection[int], namespace: Mapping[str, Any]) -
             found |= dict.fromkeys(_Finder(function, namespace).find(function))
             called = _called_in(function)
             todo += [one for one in functions if not isinstance(one, ast.Lambda) and one.name in called]
+            made = [part for one in classes if one.name in called for part in one.body]
+            todo += [one for one in made if isinstance(one, ast.FunctionDef) and one.name in _MAKES]
     return sorted(found, key=lambda one: one.line)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+_MAKES = frozenset({"__init__", "__post_init__", "setup"})
+"""The methods that run when an object of a class is made; `setup` is that of flax.linen."""
 
 _KEEPS_ORDER = frozenset({"list", "tuple", "enumerate", "zip", "map", "filter", "iter", "sum", "next"})
 """The built-in functions that process their argument in its order."""
@@ -59,10 +65,17 @@ _LOSES_ORDER = frozenset({"sorted", "set", "frozenset", "len", "max", "min", "an
 
 _ELSEWHERE = {
     "random": "draws a random number that is no jax.random",
+    "numpy.random": "draws a random number that is no jax.random",
     "time": "reads the clock",
     "datetime": "reads the clock",
     "os.environ": "reads the environment",
     "os.getenv": "reads the environment",
+    "os.getpid": "reads the number of the process",
+    "os.urandom": "draws a random number that is no jax.random",
+    "socket.gethostname": "reads the name of the machine",
+    "tempfile": "makes a name that is new each time",
+    "threading.Thread": "runs a thread, and threads end in any order",
+    "concurrent.futures": "runs threads, which end in any order",
     "uuid": "makes an identifier that is new each time",
     "os.listdir": "lists a folder",
     "os.scandir": "lists a folder",
@@ -70,6 +83,12 @@ _ELSEWHERE = {
     "secrets": "draws a random number that is no jax.random",
 }
 """The first part of the full name of a function -> what the function does."""
+
+_TELLS_NOTHING = frozenset({"time.sleep"})
+"""The functions of these modules that give nothing."""
+
+_TAKES_SEED = frozenset({"default_rng", "RandomState", "SeedSequence", "Random", "seed"})
+"""The functions of these modules that give the same each time if they are given a seed."""
 
 _DEPENDS = "depends on PYTHONHASHSEED, or on addresses"
 
@@ -81,18 +100,15 @@ class _Finder:
 
     def __init__(self, function: ast.AST, namespace: Mapping[str, Any]) -> None:
         self._namespace = namespace
-        self._sets: set[str] = set()
-        self._assigned: set[str] = set()
+        self._assigned: dict[str, list[ast.expr]] = {}
         for node in ast.walk(function):
             for target, value in _assigned_in(node):
-                self._assigned.add(target)
-                if self._is_set(value):
-                    self._sets.add(target)
+                self._assigned.setdefault(target, []).append(value)
 
     def find(self, node: ast.AST) -> Iterator[Cause]:
         """Yield the causes in a node and its children."""
         if isinstance(node, ast.Call) and _name_of(node.func) in _LOSES_ORDER:
-            parts = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
+            parts = [part for part in ast.walk(node) if part is not node]
             yield from (cause for part in parts for cause in self._of_names(part))
             return
         yield from (self._of_set(one) for one in self._gone_through(node) if self._is_set(one))
@@ -123,17 +139,24 @@ class _Finder:
 
     def _is_set(self, node: ast.expr) -> bool:
         match node:
-            case ast.Set() | ast.SetComp():
-                return True
-            case ast.Call(func=ast.Name(id="set" | "frozenset")):
+            case ast.Set(elts=elements):
+                return not all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in elements)
+            case ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
                 return True
             case ast.Name(id=name):
-                return name in self._sets or (name not in self._assigned and _is_large(self._namespace.get(name)))
+                return self._is_name_of_set(name, node)
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _GIVES_SET:
                 return self._is_set(owner)
             case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor(), right=right):
                 return self._is_set(left) or self._is_set(right) or _is_of_keys(left)
         return False
+
+    def _is_name_of_set(self, name: str, node: ast.expr) -> bool:
+        """Whether a variable holds a set here: by its last assignment above, or as a global."""
+        if name not in self._assigned:
+            return _is_large(self._namespace.get(name))
+        before = [one for one in self._assigned[name] if _is_before(one, node)]
+        return bool(before) and self._is_set(max(before, key=_place))
 
     def _of_names(self, node: ast.AST) -> Iterator[Cause]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILTIN:
@@ -141,17 +164,18 @@ class _Finder:
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="pop"), args=[]) if self._is_set(owner):
                 yield Cause(node.lineno, f"takes any element of a set, `{ast.unparse(node)}`: which one {_DEPENDS}")
+            case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]) if self._is_global_iterator(name):
+                yield Cause(node.lineno, f"takes the next element of `{name}`, which an earlier trace has advanced")
             case _:
                 pass
         called = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
         full = self._full_name(called)
         for prefix, why in _ELSEWHERE.items() if full else ():
-            if full == prefix or full.startswith(f"{prefix}."):
+            if (full == prefix or full.startswith(f"{prefix}.")) and not _is_repeatable(full, node):
                 yield Cause(getattr(node, "lineno", 0), f"{why}, `{ast.unparse(node)}`, while it is traced")
-        if full.startswith("numpy.random."):
-            yield Cause(
-                getattr(node, "lineno", 0), f"{_ELSEWHERE['random']}, `{ast.unparse(node)}`, while it is traced"
-            )
+
+    def _is_global_iterator(self, name: str) -> bool:
+        return name not in self._assigned and hasattr(self._namespace.get(name), "__next__")
 
     def _full_name(self, node: ast.expr | None) -> str:
         """Return the full name of a function: `numpy.random.normal` for `np.random.normal`; empty if it has no name."""
@@ -169,6 +193,23 @@ class _Finder:
                 f"{module}.{getattr(value, '__name__', node.id)}" if value is not None and callable(value) else node.id
             )
         return ".".join([root, *reversed(parts)])
+
+
+def _is_repeatable(full: str, node: ast.AST) -> bool:
+    """Whether a call of a function with this full name gives the same each time."""
+    is_seeded = (
+        full.rpartition(".")[2] in _TAKES_SEED and isinstance(node, ast.Call) and bool(node.args or node.keywords)
+    )
+    return is_seeded or full in _TELLS_NOTHING
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _is_before(value: ast.expr, node: ast.expr) -> bool:
+    """Whether the source has the value of an assignment before a use of the variable, which is not in that value."""
+    return (value.end_lineno or 0, value.end_col_offset or 0) < _place(node)
 
 
 def _assigned_in(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

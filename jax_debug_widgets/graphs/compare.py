@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.differences import other_operation
+from jax_debug_widgets.graphs.differences import Difference, other_operation
 from jax_debug_widgets.graphs.executed import LOOPS, ExecutedProgram
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.page import Page, PageRow
@@ -33,6 +33,8 @@ class Comparison:
         depends (if no pair differs: on which a differing output depends); None if there is none.
       around: the loops and branches around these, outermost first.
       steps: the first differing step of each loop among them.
+      returned: where no equation differs, the results (of the program, or of the innermost of these loops) that do not
+        correspond.
       structure: why the outputs cannot be compared one by one, in words; empty if they can.
       arguments: the arguments that are not the same, by name, with how they differ.
     """
@@ -45,6 +47,7 @@ class Comparison:
     alone: tuple[Equation | None, Equation | None] = (None, None)
     around: Sequence[Pair] = ()
     steps: Sequence[int] = ()
+    returned: Sequence[Difference] = ()
     structure: str = ""
     arguments: Sequence[tuple[str, str]] = ()
 
@@ -73,12 +76,15 @@ class Comparison:
             worst = next(one for one in self.first.figures if one.verdict == "differs")
             sides = ((names[0], self.first.before), (names[1], self.first.after))
             lines += [PageRow(("first", name, text_of(one), str(one.source or ""))) for name, one in sides]
-            texts = map(str, other_operation(self.first.before, self.first.after))
+            texts = [*map(str, other_operation(self.first.before, self.first.after))]
+            if self.first.operands:
+                texts.append(f"other operands: {', '.join(map(str, self.first.operands))}")
             lines.append(PageRow(("", "", "; ".join([str(worst), *texts]), "")))
         word = "first" if self.first is None else "before it"
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
                 lines.append(PageRow((word, f"only in {name}", text_of(one), str(one.source or ""))))
+        lines += [PageRow(("first", "returned", str(one), "")) for one in self.returned]
         if self.around:
             lines.append(PageRow(("", "in", *self._place())))
         notes = [self.structure] if self.structure else []
@@ -110,7 +116,10 @@ class Comparison:
             f"step {next(steps)} of {one.after.primitive}" if one.after.primitive in LOOPS else one.after.primitive
             for one in self.around
         ]
-        return f"{', '.join(lines)}: the first that differs", str(self.around[-1].after.source or "")
+        device = (
+            "; its first index is the device" if any(one.after.primitive == "shard_map" for one in self.around) else ""
+        )
+        return f"{', '.join(lines)}: the first that differs{device}", str(self.around[-1].after.source or "")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each pair of equations, in the order of the second program.
@@ -167,6 +176,7 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
         parting.alone,
         parting.around,
         parting.steps,
+        parting.returned,
         structure,
         list(_other_arguments(before, after)),
     )

@@ -6,21 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.change_counts import WORDS, Kind, told_inside, told_passes
 from jax_debug_widgets.graphs.checkpoints import checkpoints_apart
 from jax_debug_widgets.graphs.corresponding import Around, flats_of
-from jax_debug_widgets.graphs.differences import Difference, differences, is_same_edge, other_operands
+from jax_debug_widgets.graphs.differences import Difference, differences, other_operands, other_results
 from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, hash_down, hash_up, live_in
 from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
+from jax_debug_widgets.graphs.unrolled import told_unrolled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["same", "changed", "added", "removed", "moved"]
+_MOST_RESULTS = 2
+"""The most results that the headline names."""
 
 _MIRRORED: dict[Kind, Kind] = {"added": "removed", "removed": "added"}
 
@@ -68,6 +71,7 @@ class Diff(Sequence[EquationChange]):
     Attributes:
       names: the names of both programs.
       results: whether they return the same results of paired equations, in the same order.
+      returned: the results that do not correspond.
       program: the second program; None for a body.
       is_same_executable: whether XLA makes the same executable of both; None if they were not compiled.
     """
@@ -78,10 +82,12 @@ class Diff(Sequence[EquationChange]):
         changes: Sequence[EquationChange],
         *,
         results: bool,
+        returned: Sequence[Difference] = (),
         program: Program | None = None,
         is_same_executable: bool | None = None,
     ) -> None:
         self.names, self.results, self._changes, self.program = names, results, tuple(changes), program
+        self.returned = tuple(returned)
         self.is_same_executable = is_same_executable
 
     def __len__(self) -> int:
@@ -118,31 +124,27 @@ class Diff(Sequence[EquationChange]):
         if self.is_same:
             order = f"{counts['moved']} of them in another order" if counts["moved"] else "in the same order"
             return f"the same computation: {plural(after, 'equation')}, {order}"
-        kinds = [f"{counts[kind]} {_WORDS[kind]}{self._about(kind)}" for kind in _WORDS if counts[kind]]
-        results = [] if self.results else ["the results are different ones"]
+        kinds = [f"{counts[kind]} {WORDS[kind]}{self._about(kind)}" for kind in WORDS if counts[kind]]
+        results = [] if self.results else [f"returns {self._other_results()}"]
         return f"{before} → {plural(after, 'equation')}: {', '.join([*kinds, *results])}"
 
     def _about(self, kind: Kind) -> str:
         """Return the passes of added or removed equations, or the changes inside changed ones, in words; may be empty."""
         if kind == "changed":
-            inside = Counter(one.kind for one in _innermost(self))
-            counts = ", ".join(f"{inside[one]} {_WORDS[one]}" for one in _WORDS if inside[one])
-            return f" (inside: {counts})" if counts else ""
-        if kind not in ("added", "removed"):
-            return ""
+            returned = any(body.returned for one in self for body in one.inside)
+            return told_inside(Counter(one.kind for one in _innermost(self)), other_results=returned)
         equations = (one.after or one.before for one in self.of_kind(kind))
-        roles = Counter(one.role for one in equations if one is not None)
-        if roles.keys() == {"forward"}:
-            return ""
-        return (
-            f" (all {next(iter(roles))})"
-            if len(roles) == 1
-            else f" ({', '.join(f'{n} {r}' for r, n in roles.items())})"
-        )
+        roles = Counter[str](one.role for one in equations if one is not None)
+        return told_passes(roles) if kind in ("added", "removed") else ""
+
+    def _other_results(self) -> str:
+        more = ["…"] if len(self.returned) > _MOST_RESULTS else []
+        return ", ".join([*map(str, self.returned[:_MOST_RESULTS]), *more]) or "another structure"
 
     def mirrored(self) -> Diff:
         """Return the same diff from the view of the other program."""
-        return Diff((self.names[1], self.names[0]), [one.mirrored() for one in self], results=self.results)
+        changes, returned = [one.mirrored() for one in self], [one.mirrored() for one in self.returned]
+        return Diff((self.names[1], self.names[0]), changes, results=self.results, returned=returned)
 
     def page(self) -> Page:
         """Return the changes as a page; equal equations are folded."""
@@ -165,7 +167,7 @@ class Diff(Sequence[EquationChange]):
             role = (
                 [equation.role] if equation and equation.role != "forward" and one.kind in ("added", "removed") else []
             )
-            moved = [_WORDS["moved"]] if one.kind == "moved" and not one.what else []
+            moved = [WORDS["moved"]] if one.kind == "moved" and not one.what else []
             what = "; ".join([*one.what, *moved, *role])
             sources = (str(side.source or "") if side else "" for side in (one.before, one.after))
             yield PageRow((text_of(equation) if equation else "", what, *sources), indent, one.kind)
@@ -174,6 +176,8 @@ class Diff(Sequence[EquationChange]):
                     yield from inner.lines(indent + 1)
         if indent or same < len(self):
             yield from _folded(same, indent)
+        if indent and self.returned:
+            yield PageRow((f"returns {self._other_results()}", "", "", ""), indent, "changed")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row for each change; changes inside bodies are left out.
@@ -204,15 +208,6 @@ def _innermost(found: Diff) -> Iterator[EquationChange]:
             yield from _innermost(inner)
 
 
-_WORDS: dict[Kind, str] = {
-    "same": "same",
-    "moved": "in another order",
-    "changed": "changed",
-    "added": "added",
-    "removed": "removed",
-}
-
-
 def diff(before: Program, after: Program, *, dead: bool = True, is_same_executable: bool | None = None) -> Diff:
     """Compare two programs. Swapping them gives the mirrored diff.
 
@@ -226,6 +221,7 @@ def diff(before: Program, after: Program, *, dead: bool = True, is_same_executab
         found.names,
         tuple(found),
         results=found.results and before.structure == after.structure,
+        returned=found.returned,
         program=after,
         is_same_executable=is_same_executable,
     )
@@ -256,22 +252,23 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
     for number in out_of_order(same, [pairing.back[number] for number in same]):
         changes[number] = EquationChange("moved", changes[number].before, changes[number].after)
     for node in _counting(after, needed[1]):
-        changes.setdefault(node.number, EquationChange("added", None, node.equation))
+        note = told_unrolled(node, before, pairing.forth) if node.number not in changes else ""
+        changes.setdefault(node.number, EquationChange("added", None, node.equation, note=note))
     ordered = [((number, 0, 0), one) for number, one in changes.items()]
     place = -1
     for node in before.nodes:
         if node.number in pairing.forth:
             place = pairing.forth[node.number]
         elif needed[0] is None or node.number in needed[0]:
-            ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None)))
+            note = told_unrolled(node, after, pairing.back)
+            ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None, note=note)))
     for one in checkpoints_apart(before, after, pairing):
         kind: Kind = "changed" if one.differences else "added" if one.after else "removed"
         change = EquationChange(kind, one.before, one.after, one.differences, note=one.note)
         ordered.append(((one.place, -1, 0), change))
     ordered.sort(key=lambda one: one[0])
-    pairs = zip(before.results, after.results, strict=False)
-    results = len(before.results) == len(after.results) and all(is_same_edge(*edges, pairing) for edges in pairs)
-    return Diff(names, [one for _, one in ordered], results=results)
+    returned = list(other_results(before, after, pairing))
+    return Diff(names, [one for _, one in ordered], results=not returned, returned=returned)
 
 
 def _counting(flat: FlatProgram, needed: set[int] | None) -> list[FlatOperation]:

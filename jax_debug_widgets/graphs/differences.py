@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress, repeat
 
-from jax_debug_widgets.graphs.flat import Edge, FlatOperation
+from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.graphs.flat import Edge, FlatOperation, FlatProgram
 from jax_debug_widgets.graphs.pairing import Pairing
 from jax_debug_widgets.graphs.program import Equation, Operand
 
@@ -68,13 +70,31 @@ def other_operands(one: FlatOperation, other: FlatOperation, pairing: Pairing) -
     orders = [after, after[::-1]] if one.commutes else [after]
     pairs = [[pair for pair in zip(before, order, strict=True) if not _corresponds(pair, pairing)] for order in orders]
     for (left, own), (right, its) in min(pairs, key=len):
-        texts = _text(left, own), _text(right, its)
-        if texts[0] == texts[1]:  # Two values have one name, or both are arrays.
-            makers = pairing.maker(0, left), pairing.maker(1, right)
-            if makers[0] == makers[1]:
-                makers = pairing.maker(0, left, at_line=True), pairing.maker(1, right, at_line=True)
-            texts = f"{texts[0]}{makers[0]}", f"{texts[1]}{makers[1]}"
-        yield Difference(*texts)
+        yield _apart((left, _text(left, own)), (right, _text(right, its)), pairing)
+
+
+def other_results(
+    before: FlatProgram, after: FlatProgram, pairing: Pairing, wanted: Sequence[bool] | None = None
+) -> Iterator[Difference]:
+    """Yield the results of two bodies that do not correspond; `wanted` says which are looked at, None for all."""
+    own, its = (list(zip(flat.results, flat.texts, strict=True)) for flat in (before, after))
+    if len(own) != len(its):
+        yield Difference(plural(len(own), "result"), plural(len(its), "result"))
+        return
+    for left, right in compress(zip(own, its, strict=True), wanted or repeat(True)):
+        if not is_same_edge(left[0], right[0], pairing):
+            yield _apart(left, right, pairing)
+
+
+def _apart(left: tuple[Edge, str], right: tuple[Edge, str], pairing: Pairing) -> Difference:
+    """Return two values that do not correspond, with their makers if their texts are equal."""
+    texts = left[1], right[1]
+    if texts[0] == texts[1]:  # Two values have one name, or both are arrays.
+        makers = pairing.maker(0, left[0]), pairing.maker(1, right[0])
+        if makers[0] == makers[1]:
+            makers = pairing.maker(0, left[0], at_line=True), pairing.maker(1, right[0], at_line=True)
+        texts = f"{texts[0]}{makers[0]}", f"{texts[1]}{makers[1]}"
+    return Difference(*texts)
 
 
 def _operands(one: FlatOperation, *, inside: bool) -> list[tuple[Edge, Operand]]:

@@ -70,10 +70,11 @@ class FlatOperation:
 
 @dataclass(eq=False)
 class FlatProgram:
-    """The operations of a body in order, and the origins of its results."""
+    """The operations of a body in order, and the origins of its results, which have these texts."""
 
     nodes: list[FlatOperation]
     results: list[Edge]
+    texts: list[str]
 
 
 def flat_of(body: Body, inputs: Sequence[Edge], *, checkpoints: bool = False) -> FlatProgram:
@@ -84,7 +85,7 @@ def flat_of(body: Body, inputs: Sequence[Edge], *, checkpoints: bool = False) ->
       inputs: the origins of the body's inputs.
       checkpoints: whether calls of `jax.checkpoint` are inlined too.
     """
-    flat = FlatProgram([], [])
+    flat = FlatProgram([], [], [one.text for one in body.results])
     flat.results = _inlined(body, list(inputs), flat, _Within((), () if checkpoints else None))
     return flat
 
@@ -155,8 +156,10 @@ def _give_name(node: FlatOperation, position: int, name: str) -> None:
 def _gives_what_it_takes(equation: Equation) -> bool:
     """Return whether an equation asks for the type, the shape or the sharding that its operand already has.
 
-    JAX writes such casts where only the weakness of the type changes.
+    JAX writes such casts where only the weakness of the type changes, or where a value of all devices becomes one of each.
     """
+    if equation.primitive == "pvary":
+        return True
     if equation.primitive == "reshard":
         return not equation.params.get("dst_sharding")
     if (

@@ -44,7 +44,7 @@ class Pairing:
         self._beside_pairs()
         self._round(lambda one: (one.label, _numbers_of(one), _function_of(one)) if _numbers_of(one) else None)
         self._round(lambda one: (one.equation.primitive, one.equation.source) if one.equation.source else None)
-        self._round(lambda one: one.name or None)
+        self._round(lambda one: (one.name, _runs_bodies(one)) if one.name else None)
         self._between_pairs()
         self._at_places(lambda one: one.equation.primitive)
         self._round(lambda one: one.equation.primitive if one.equation.primitive in _LOOPS else None)
@@ -132,7 +132,8 @@ class Pairing:
         users = {self.forth.get(number) for number, _ in self._users[0].get(one.number, ())} - {None}
         is_used = bool(users & {number for number, _ in self._users[1].get(other.number, ())})
         is_used = is_used or bool(self._ends[0].get(one.number, set()) & self._ends[1].get(other.number, set()))
-        return shares and (is_used or one.equation.primitive == other.equation.primitive)
+        is_alike = one.equation.primitive == other.equation.primitive
+        return shares and (is_used or is_alike) and _runs_bodies(one) == _runs_bodies(other)
 
     def compute_the_same(self, one: int, other: int) -> bool:
         """Return whether two operations compute the same from the same inputs, paired or not."""
@@ -164,6 +165,11 @@ _DIGITS = 6
 
 _MOST_USERS = 64
 """The most users of one value that are searched."""
+
+
+def _runs_bodies(one: FlatOperation) -> bool:
+    """Whether it is a loop or a branch: such an operation is no change of another one."""
+    return one.equation.primitive in _LOOPS
 
 
 def _line_of(one: FlatOperation) -> Hashable:

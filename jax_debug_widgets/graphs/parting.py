@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jax_debug_widgets.graphs.corresponding import Around, paired
-from jax_debug_widgets.graphs.differences import other_operation
+from jax_debug_widgets.graphs.differences import Difference, other_operands, other_operation, other_results
 from jax_debug_widgets.graphs.executed import ExecutedProgram, Turn, key_of
 from jax_debug_widgets.graphs.figures import Figure, figure_of
 from jax_debug_widgets.graphs.flat import Edge, FlatProgram
@@ -19,11 +19,16 @@ from jax_debug_widgets.graphs.program import Body, Equation
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two equations that correspond, and how far their results are apart."""
+    """Two equations that correspond, and how far their results are apart.
+
+    Attributes:
+      operands: the operands that do not correspond; only known of the first pair that differs.
+    """
 
     before: Equation
     after: Equation
     figures: tuple[Figure, ...]
+    operands: tuple[Difference, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -38,12 +43,19 @@ class Parting:
     Attributes:
       around: the loops and branches around `first` and `alone`, outermost first.
       steps: the first differing step of each loop among them.
+      returned: where no equation differs, the results that do not correspond.
     """
 
     first: Pair | None
     alone: tuple[Equation | None, Equation | None]
     around: tuple[Pair, ...] = ()
     steps: tuple[int, ...] = ()
+    returned: tuple[Difference, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it tells nothing."""
+        return self.first is None and not any(self.alone) and not self.returned
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +86,8 @@ class PairedRuns:
         inner = self._inside(found.first)
         if inner is None:
             return found
+        if inner.returned:
+            return replace(inner, first=found.first, alone=found.alone)
         return inner if any(inner.alone) else replace(inner, alone=found.alone)
 
     def _in_body(self, differ: Sequence[bool]) -> Parting:
@@ -85,11 +99,15 @@ class PairedRuns:
         if first is None:
             own_ends = [edge for edge, is_other in zip(one.results, differ, strict=False) if is_other]
         else:
-            own_ends, ends = one.nodes[pairing.back[first]].operands, other.nodes[first].operands
+            nodes = one.nodes[pairing.back[first]], other.nodes[first]
+            own_ends, ends = nodes[0].operands, nodes[1].operands
+            self.pairs[first] = replace(self.pairs[first], operands=tuple(other_operands(*nodes, pairing)))
         own_close = {pairing.back[number] for number in close}
         forth = {number: its for number, its in pairing.forth.items() if its not in self.unlike}
         alone = _alone(one, own_ends, own_close, forth), _alone(other, ends, close, set(forth.values()))
-        return Parting(None if first is None else self.pairs[first], alone)
+        if first is not None or any(alone):
+            return Parting(None if first is None else self.pairs[first], alone)
+        return Parting(None, alone, returned=tuple(other_results(one, other, pairing, differ)))
 
     def _inside(self, pair: Pair) -> Parting | None:
         """Return where they differ in the first differing step of a loop, or in the branch that was taken.
@@ -108,7 +126,7 @@ class PairedRuns:
             differ = _differ(one.outputs, other.outputs, self.rtol)
             if any(differ):
                 inner = paired_runs(bodies[0], bodies[1], one, other, self.rtol, self._around(pair)).parting(differ)  # pyright: ignore[reportArgumentType]
-                if inner.first is None and inner.alone == (None, None):
+                if inner.is_empty:
                     return None
                 steps = () if one.number is None else (one.number,)
                 return replace(inner, around=(pair, *inner.around), steps=(*steps, *inner.steps))

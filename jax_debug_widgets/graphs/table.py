@@ -21,8 +21,8 @@ MOST_ROWS = 200
 """A program with more equations is shown by line by default."""
 
 COUNTED_ONCE = (
-    "XLA's own count for the lowered program: {count} flops. It counts the body of a loop once, and leaves out exp, tanh and "
-    "other transcendental functions, products with padding, and what no result needs."
+    "XLA's own count for the lowered program: {count} flops. It counts the body of a loop once, counts selections and "
+    "casts, and leaves out exp, tanh and other transcendental functions, products with padding, and what no result needs."
 )
 
 

@@ -142,6 +142,10 @@ def drawn(x):
     return x * jax.random.normal(jax.random.key(0), x.shape) + jax.random.uniform(jax.random.key(1), x.shape)
 
 
+def drawn_by_a_primitive(x):
+    return x * jax.random.gamma(jax.random.key(0), jnp.float32(1.5), x.shape)
+
+
 def looked_up(x):
     return jax.grad(lambda table: jnp.sum(jnp.sort(table[jnp.array([0, 2, 2])]) ** 2))(x)
 
@@ -151,11 +155,15 @@ def printing(x):
     return jnp.cumsum(x)
 
 
+def activated(x):
+    return jax.grad(lambda x: jax.nn.gelu(x).sum())(x)
+
+
 X = jnp.asarray(np.random.default_rng(1).normal(size=(4, 3)), jnp.float32)
 
 
 @pytest.mark.behaviour("G1")
-@pytest.mark.parametrize("f", [solved, branching, drawn, looked_up, printing, jax.grad(lambda x: jax.nn.gelu(x).sum())])
+@pytest.mark.parametrize("f", [solved, branching, drawn, drawn_by_a_primitive, looked_up, printing, activated])
 def test_a_program_that_is_well_conditioned_is_close_and_all_of_it_is_followed(f):
     found = jdw.compare(f, X, against="float64")
     jax.effects_barrier()

@@ -283,3 +283,26 @@ def test_nans_that_both_have_are_counted(given):
 
     functions = (f,) if given else (f, jax.jit(f))
     assert "equal to the bit, 2 NaN in both" in str(jdw.compare(*functions, jnp.array([-1.0, 1.0, -2.0]), **given))
+
+
+def carrying(after):
+    def step(carry, x):
+        new = 0.9 * carry + x
+        return new, new if after else carry
+
+    return lambda x: lax.scan(step, 0.0, x)[1]
+
+
+@pytest.mark.behaviour("G1")
+def test_a_loop_whose_steps_only_return_another_value_says_which():
+    found = jdw.compare(carrying(True), carrying(False), jnp.arange(1.0, 4.0))
+    assert [str(one) for one in found.returned] == ["new → carry"] and found.steps == (0,)
+    assert "returned  new → carry" in str(found) and found.first.after.primitive == "scan"
+
+
+@pytest.mark.behaviour("G1")
+def test_the_operands_that_the_first_pair_does_not_share_are_named():
+    found = jdw.compare(
+        lambda x, w: jnp.tanh(x @ w), lambda x, w: jnp.tanh(x @ w.T), jnp.eye(2), jnp.arange(4.0).reshape(2, 2)
+    )
+    assert "; other operands: w → transpose_1" in str(found)

@@ -93,7 +93,7 @@ def test_programs_with_different_constants_results_or_rules_differ():
     small, large = jnp.arange(3.0), jnp.arange(3.0) * 2
     assert jdw.diff(lambda x: x + small, lambda x: x + large, jnp.ones(3)).counts == {"changed": 1}
     swapped = jdw.diff(lambda x: (jnp.sin(x), jnp.cos(x)), lambda x: (jnp.sin(x), jnp.cos(x))[::-1], 1.0)
-    assert not swapped.is_same and "the results are different ones" in swapped.headline
+    assert not swapped.is_same and "returns jnp.sin(x) → cos_1, jnp.cos(x) → sin_1" in swapped.headline
 
     @jax.custom_jvp
     def ruled(x):
@@ -193,9 +193,9 @@ def test_inner_differences_have_the_direction_of_the_outer_ones():
     longer = branching(lambda x: jnp.cos(x) + 1.0)
     shorter = branching(jnp.cos)
     (cond,) = jdw.diff(shorter, longer, jnp.ones(3)).of_kind("changed")
-    assert cond.what == ("inside: 1 → 2 equations: 1 same, 1 added, the results are different ones",)
+    assert cond.what == ("inside: 1 → 2 equations: 1 same, 1 added, returns cos_1 → jnp.cos(x) + 1.0",)
     (cond,) = jdw.diff(longer, shorter, jnp.ones(3)).of_kind("changed")
-    assert cond.what == ("inside: 2 → 1 equation: 1 same, 1 removed, the results are different ones",)
+    assert cond.what == ("inside: 2 → 1 equation: 1 same, 1 removed, returns jnp.cos(x) + 1.0 → cos_1",)
 
 
 def test_two_arrays_are_told_apart():
@@ -249,3 +249,39 @@ def test_what_a_checkpoint_computes_again_in_the_backward_pass_is_added():
     found = jdw.diff(jax.grad(twice), jax.grad(twice_again), w, x)
     assert not found.counts["removed"] and not found.counts["changed"]
     assert {one.after.role for one in found.of_kind("added") if not one.note} == {"recompute"}
+
+
+def unrolled(x):
+    h = x
+    for _ in range(3):
+        h = jnp.tanh(h)
+    return h
+
+
+def in_a_scan(x):
+    h, _ = lax.scan(lambda h, _: (jnp.tanh(h), None), x, length=3)
+    return h
+
+
+@pytest.mark.behaviour("G6")
+def test_a_loop_is_no_change_of_an_operation_of_the_same_name():
+    found = jdw.diff(unrolled, in_a_scan, X)
+    assert found.counts == {"added": 1, "removed": 3}
+    (loop,) = found.of_kind("added")
+    assert loop.after.primitive == "scan" and loop.note == "3 steps of 1 equation, one by one in the other"
+    (loop,) = jdw.diff(in_a_scan, lambda x: jnp.sin(jnp.sin(x)), X).of_kind("removed")
+    assert loop.note == "3 steps of 1 equation"
+
+
+@pytest.mark.behaviour("G6")
+def test_a_body_that_only_returns_another_value_says_which():
+    def carrying(after):
+        def step(carry, x):
+            new = 0.9 * carry + x
+            return new, new if after else carry
+
+        return lambda x: lax.scan(step, 0.0, x)[1]
+
+    found = jdw.diff(carrying(True), carrying(False), X[0])
+    assert found.headline.endswith("1 changed (inside: other results)")
+    assert "returns new → carry" in str(found)

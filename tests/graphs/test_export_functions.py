@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -383,3 +383,44 @@ def test_a_package_with_a_backward_pass_says_that_it_does_not_follow_a_change(tm
     assert "export the function before it is differentiated" in (whole.path / "README.md").read_text()
     forward = jdw.to_folder(lambda x: jnp.sin(x).sum(), VECTOR, path=tmp_path / "forward")
     assert "backward" not in text_in(forward.path) + (forward.path / "README.md").read_text()
+
+
+class Packed(NamedTuple):
+    """Two values, of which JAX sees the first alone."""
+
+    leaves: Any
+    about: str
+
+
+@pytest.mark.behaviour("G4")
+def test_a_named_tuple_with_a_flattening_of_its_own_is_no_plain_one(tmp_path):
+    jax.tree_util.register_pytree_node(
+        Packed, lambda one: ((one.leaves,), one.about), lambda about, leaves: Packed(*leaves, about)
+    )
+    exported = jdw.to_folder(
+        lambda p: Packed(p.leaves * 2, p.about), Packed(VECTOR, "me"), path=tmp_path / "packed", name="packed"
+    )
+    exported.check()
+    assert exported.function(Packed(VECTOR, "me")).about == "me"
+
+
+def guarded(x):
+    def failed(_):
+        raise ValueError("not positive")
+
+    def fails(x):
+        return jax.pure_callback(failed, jax.typeof(x), x)
+
+    return lax.cond(jnp.all(x > 0), jnp.log, fails, x)
+
+
+@pytest.mark.behaviour("G4")
+def test_a_host_function_that_is_not_called_needs_not_be_filled_in(tmp_path):
+    exported = jdw.to_folder(guarded, VECTOR, path=tmp_path / "guarded", name="guarded")
+    assert exported.hosts == ["failed"]
+    assert exported.check().results == 1
+    called = jdw.to_folder(
+        lambda x: jax.pure_callback(np.negative, x, x), VECTOR, path=tmp_path / "called", name="called"
+    )
+    with pytest.raises(NotImplementedError, match=r"fill in negative in host\.py"):
+        called.check()

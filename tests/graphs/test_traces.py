@@ -7,6 +7,8 @@ import inspect
 import os
 import random
 import sys
+import threading
+import time
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from IPython.core.error import UsageError
+from jax.extend.core import Primitive
 
 import jax_debug_widgets as jdw
 
@@ -169,6 +172,60 @@ def of_a_folder(x):
     return x * len(os.listdir("."))
 
 
+class Layer:
+    """A layer with weights of its own."""
+
+    def __init__(self) -> None:
+        self.weights = np.random.normal(size=3)  # noqa: NPY002
+
+
+def of_a_layer(x):
+    layer = Layer()
+    return x * layer.weights
+
+
+ROWS = iter(range(9))
+
+
+def of_an_iterator(x):
+    return x * next(ROWS)
+
+
+def of_the_environment(x):
+    return x * len(os.environ["PATH"])
+
+
+def of_threads(x):
+    found = []
+    threads = [threading.Thread(target=found.append, args=(at,)) for at in range(2)]
+    for one in threads:
+        one.start()
+        one.join()
+        time.sleep(0)
+    return x * found[0]
+
+
+def sorted_by_name(x):
+    names = set(NAMES)
+    names = sorted(names)
+    return sum(x * len(name) for name in names)
+
+
+def of_whole_numbers(x):
+    return x * sum({1, 2, 3})
+
+
+def drawn_with_a_seed(x):
+    return x * np.random.default_rng(0).normal()
+
+
+@pytest.mark.behaviour("G7")
+@pytest.mark.parametrize("function", [sorted_by_name, of_whole_numbers, drawn_with_a_seed])
+def test_what_is_the_same_each_time_is_no_cause(function):
+    found = jdw.traces(function, X)
+    assert found.verdict == "same" and not found.causes
+
+
 @pytest.mark.behaviour("G7")
 @pytest.mark.parametrize(
     ("function", "line", "why"),
@@ -177,8 +234,12 @@ def of_a_folder(x):
         (united, 3, "iterates over a set, `{'alpha': 1}.keys() | found`: its order depends on"),
         (by_another_function, listed, "iterates over a set, `frozenset(names)`: its order depends on"),
         (of_a_folder, 1, "lists a folder, `os.listdir('.')`, while it is traced"),
+        (of_a_layer, Layer.__init__, "draws a random number that is no jax.random, `np.random.normal(size=3)`"),
+        (of_an_iterator, 1, "takes the next element of `ROWS`, which an earlier trace has advanced"),
+        (of_the_environment, 1, "reads the environment, `os.environ['PATH']`, while it is traced"),
+        (of_threads, 2, "runs a thread, and threads end in any order, `threading.Thread("),
     ],
-    ids=["pop", "union", "another function", "folder"],
+    ids=["pop", "union", "another function", "folder", "layer", "iterator", "environment", "threads"],
 )
 def test_each_unordered_iteration_is_named_as_a_cause(function, line, why):
     found = jdw.traces(function, X)
@@ -216,3 +277,15 @@ def test_a_file_that_asks_for_seeds_when_it_is_imported_ends_and_says_what_to_wr
     with pytest.raises(RuntimeError, match="put that call under `if __name__ == '__main__':`"):
         importlib.import_module("asks_for_seeds")
     sys.modules.pop("asks_for_seeds", None)
+
+
+@pytest.mark.behaviour("G7")
+def test_a_primitive_whose_program_holds_a_value_of_the_trace_is_traced_alike():
+    keeping = Primitive("keeping")
+    keeping.def_abstract_eval(lambda x, *, program: x)  # noqa: ARG005
+
+    def f(scale):
+        return keeping.bind(scale, program=jax.make_jaxpr(lambda y: y * scale)(scale))
+
+    assert jdw.traces(f, X).verdict == "same"
+    assert jdw.diff(f, f, X).is_in_order

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
@@ -34,11 +35,11 @@ class Evaluated:
         their numbers.
     """
 
-    def __init__(self, advance: Callable[[], object] = _nothing) -> None:
-        """Start without values; `advance` is called after each equation."""
-        self._advance = advance
-        self.outputs: list[np.ndarray] = []
-        self.values: dict[Key, tuple[np.ndarray, ...]] = {}
+    def __init__(self, advance: Callable[[], object] = _nothing, keep: Callable[[Any], Any] = on_host) -> None:
+        """Start without values; `advance` is called after each equation, `keep` returns what is kept of a value."""
+        self._advance, self._keep = advance, keep
+        self.outputs: list[Any] = []
+        self.values: dict[Key, tuple[Any, ...]] = {}
         self._held: dict[Key, tuple[core.JaxprEqn, list[Any]]] = {}
         """The loops and branches, with what they were given."""
 
@@ -56,6 +57,9 @@ class Evaluated:
             found.append(Turn(body, number, own.outputs, own.values, own.inside))
             return results
 
+        if equation.primitive.name == "shard_map":
+            yield from _on_devices(equation, inputs, (*key[0], (key[1], "jaxpr")))
+            return
         for _ in turns_of(equation, inputs, run):
             yield found.pop()
 
@@ -70,7 +74,7 @@ class Evaluated:
     ) -> list[Any]:
         """Run a program, which lies there; return its results, which are its outputs then."""
         results = self._run(jaxpr, consts, operands, path, is_whole=is_whole)
-        self.outputs = [on_host(one) for one in results if _is_array(one)]
+        self.outputs = [self._keep(one) for one in results if _is_array(one)]
         return results
 
     def _run(
@@ -92,15 +96,43 @@ class Evaluated:
             else:
                 results = bind(equation, inputs)
                 self._advance()
-                self.values[path, number] = tuple(on_host(one) for one in results if _is_array(one))
+                self.values[path, number] = tuple(self._keep(one) for one in results if _is_array(one))
                 if equation.primitive.name in _WITH_TURNS and not equation.effects:
                     self._held[path, number] = equation, inputs
             known.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
 
-_WITH_TURNS = ("scan", "while", "cond")
-"""Primitives whose bodies run turn by turn. One that calls the host would call it once more, and is left alone."""
+def _on_devices(equation: core.JaxprEqn, inputs: Sequence[Any], path: Path) -> Iterator[Turn]:
+    """Run the body of a `shard_map` equation by equation: one turn, whose values have a first axis for the devices.
+
+    A body that JAX cannot run in this way has no turns.
+    """
+    params = equation.params
+    jaxpr, consts = opened(params["jaxpr"])
+    manual = params.get("newly_manual_axes") or params.get("manual_axes") or params["mesh"].axis_names
+    axes = tuple(one for one in params["mesh"].axis_names if one in manual)
+
+    def run(*operands: Any) -> Any:
+        own = Evaluated(keep=lambda value: value[None])
+        own.run(jaxpr, consts, operands, path)
+        return own.outputs, own.values
+
+    specs = {"in_specs": tuple(params["in_specs"]), "out_specs": PartitionSpec(axes), "axis_names": {*axes}}
+    try:
+        mapped = jax.shard_map(run, mesh=params["mesh"], check_vma=params.get("check_vma", True), **specs)
+        outputs, values = mapped(*inputs)
+    except Exception:  # noqa: BLE001 - not all operations run outside of a compiled program; the whole is compared then.
+        return
+    its = {key: tuple(map(on_host, own)) for key, own in values.items()}
+    yield Turn("jaxpr", None, list(map(on_host, outputs)), its)
+
+
+_WITH_TURNS = ("scan", "while", "cond", "shard_map")
+"""Primitives whose bodies run turn by turn, or on all devices of a mesh.
+
+One that calls the host would call it once more, and is left alone.
+"""
 
 
 def evaluate(traced: Traced, advance: Callable[[], object] = _nothing) -> Evaluated:

@@ -24,7 +24,7 @@ from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_c
 from jax_debug_widgets._jax.studies.repeats import solving_of
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced
-from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, only_program, widened
+from jax_debug_widgets._jax.studies.widening import ENTERED, TAKES_BITS, bind_wide, draws, only_program, widened
 from jax_debug_widgets.graphs.rounding import Measure, is_inexact
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ class _Run:
             try:
                 return bind_wide(equation, [one.wide for one in inputs])
             except Exception:  # noqa: BLE001 - whatever it cannot do in float64, the program goes on as it is.
-                self.not_followed[equation.primitive.name] += equation.primitive.name not in TAKES_BITS
+                self.not_followed[equation.primitive.name] += not (
+                    equation.primitive.name in TAKES_BITS or draws(equation)
+                )
                 return [widened(one) for one in results]
 
     def measured(

@@ -48,7 +48,7 @@ def bind_wide(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
       Exception: the equation does not support float64; `NotFollowedError`: only the original program may run it.
     """
     name = equation.primitive.name
-    if equation.effects or name in TAKES_BITS:
+    if equation.effects or name in TAKES_BITS or draws(equation):
         raise NotFollowedError(name)
     if name == "reduce_precision":
         return list(inputs)
@@ -62,6 +62,11 @@ def bind_wide(equation: core.JaxprEqn, inputs: Sequence[Any]) -> list[Any]:
     params = _wide_params(equation, operands)
     found = equation.primitive.bind(*operands, **params)
     return list(found) if equation.primitive.multiple_results else [found]
+
+
+def draws(equation: core.JaxprEqn) -> bool:
+    """Whether an equation draws random numbers of a PRNG key: in float64 they are other ones."""
+    return any(jax.dtypes.issubdtype(getattr(one.aval, "dtype", None), jax.dtypes.prng_key) for one in equation.invars)
 
 
 def only_program(equation: core.JaxprEqn, count: int) -> tuple[core.Jaxpr, Sequence[Any]] | None:

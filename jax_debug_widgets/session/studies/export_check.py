@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import jax
 
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets.events.amounts import plural
@@ -30,6 +32,26 @@ class ExportCheck:
     def __repr__(self) -> str:
         verdict = "the same program" if self.is_same else f"by other equations: {self.difference.headline}"
         return f"{self.name}: {plural(self.results, 'result')}, equal to the bit; {verdict}"
+
+
+def ran(run: Callable[[], Sequence[Any]], unfilled: Sequence[str]) -> Sequence[Any]:
+    """Return the results of running a package, whose `unfilled` host functions raise if they are called.
+
+    A library's function that only raises an error is not called where there is none.
+
+    Raises:
+      NotImplementedError: one of them is called. Exception: what the package raises.
+    """
+    try:
+        found = jax.block_until_ready(run())
+        if unfilled:
+            jax.effects_barrier()
+    except Exception as error:
+        called = [one for one in unfilled if f"write {one} in host.py" in str(error)] or unfilled
+        if not called:
+            raise
+        raise NotImplementedError(f"fill in {', '.join(called)} in host.py first") from error
+    return found
 
 
 def first_that_differs(expected: Sequence[Any], found: Sequence[Any]) -> int | None:

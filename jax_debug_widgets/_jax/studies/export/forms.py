@@ -246,6 +246,7 @@ _TEMPLATES = {
         "lax.sort({all}, dimension={dimension}, is_stable={is_stable}, num_keys={num_keys})",
     ),
     "name": ("jax.ad_checkpoint.checkpoint_name({x0}, {name})",),
+    "random_gamma": ("jax.random.loggamma({x0}, {x1})", "jax.random.gamma({x0}, {x1})"),
     "random_clone": ("jax.random.clone({x0})",),
     "reshard": ("jax.sharding.reshard({x0}, {dst_sharding})",),
     "sharding_constraint": ("lax.with_sharding_constraint({x0}, {sharding})",),

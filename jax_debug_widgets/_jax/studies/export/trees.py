@@ -139,7 +139,7 @@ def built(tree: Any, names: Sequence[str], arguments: FunctionArguments, imports
         about = node[1] if node else None
         if kind in _LITERALS:
             return _LITERALS[kind](about, [build(part) for part in one.children()])
-        if hasattr(kind, "_fields") and is_importable(kind):
+        if hasattr(kind, "_fields") and about is None and is_importable(kind):
             imports.add(f"from {kind.__module__} import {kind.__qualname__}")
             parts = [f"{key}={build(part)}" for key, part in zip(kind._fields, one.children(), strict=True)]
             return f"{kind.__qualname__}({', '.join(parts)})"
