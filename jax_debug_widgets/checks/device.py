@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
@@ -83,7 +83,9 @@ def found_while_running(
             shown[earlier] = with_later(shown[earlier], finding)
         else:
             shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
-    findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
+    findings = dict[Any, Finding]()
+    for one in shown:
+        findings.setdefault((one.file, one.span, one.kind), one)
     for one in shown:  # An infinity may be intended, as in log(0). A NaN at the same line is not, and replaces it.
         first = findings[one.file, one.span, one.kind]
         if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
@@ -94,11 +96,7 @@ def found_while_running(
     findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
     # A read out of bounds may give NaN. Then only the index is reported.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
-    return [
-        one
-        for one in reversed(findings.values())
-        if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
-    ]
+    return [one for one in findings.values() if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside]
 
 
 def _is_born_of(given: LineHits, then: LineHits) -> bool:

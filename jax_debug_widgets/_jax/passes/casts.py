@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at, not_numbers
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
+from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 from jax_debug_widgets._jax.passes.words import recorded_type, words_of
 
 
@@ -78,7 +80,7 @@ class Casts:
 
         return Check(facts, [operand], compute)
 
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def of_results(self, jaxpr: core.Jaxpr) -> None:
         """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:
@@ -116,15 +118,13 @@ class NanArguments:
         if out not in body.certain or not out.aval.size:
             return None
         del frames
+        return _of_result(out, equation.params["name"])
 
-        def compute(array: Any) -> Sequence[Any]:
-            bad = lax.eq(array, lax.full_like(array, -1))
-            return count_and_first(bad)
-
-        return Check(None, [out], compute, equation.params["name"].lstrip("_"))
-
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """See `Checker`: there is no such check."""
+    def of_results(self, jaxpr: core.Jaxpr) -> Check | None:
+        """See `Checker`: the program is such a function itself, which un-jitted code calls."""
+        name = (jaxpr.debug_info.func_src_info or "").partition(" ")[0]
+        out: Any = next(iter(jaxpr.outvars), None)
+        return _of_result(out, name) if name in _NAN_ARGUMENTS and is_jaxs(jaxpr) and out.aval.size else None
 
     def settled(self, records: Records) -> Records:
         """See `Checker`: all records are reported."""
@@ -132,3 +132,7 @@ class NanArguments:
 
 
 _NAN_ARGUMENTS = frozenset({"nanargmin", "nanargmax", "_nanargmin", "_nanargmax"})
+
+
+def _of_result(out: Any, name: str) -> Check:
+    return Check(None, [out], lambda array: count_and_first(lax.eq(array, lax.full_like(array, -1))), name.lstrip("_"))
