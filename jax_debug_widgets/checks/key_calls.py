@@ -21,8 +21,9 @@ from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import CallStack, are_within_library, calling_line, calling_stack, run_again
 from jax_debug_widgets.checks.key_flow import may_be_key
-from jax_debug_widgets.checks.keys import KeyFacts, facts_of
+from jax_debug_widgets.checks.keys import KeyFacts, facts_of, reuses
 from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.checks.reuse import Reuse, of_key
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.function_names import short_function
 from jax_debug_widgets.watch import is_library
@@ -145,6 +146,7 @@ class KeyWatch:
         self._wants, self._log = wants, log
         self._uses: weakref.WeakKeyDictionary[CheckLog, KeyUses] = weakref.WeakKeyDictionary()
         self._facts: weakref.WeakKeyDictionary[Any, KeyFacts | None] = weakref.WeakKeyDictionary()
+        self._reuses: weakref.WeakKeyDictionary[Any, list[Reuse]] = weakref.WeakKeyDictionary()
 
     def called(self, name: str, program: Any, operands: Sequence[Any]) -> Ended | None:
         """Note the keys that a program consumes. Return a function that notes the keys among its results.
@@ -155,6 +157,9 @@ class KeyWatch:
             return None
         if program not in self._facts:
             self._facts[program] = facts_of(program)
+            self._reuses[program] = reuses(program) if _is_jaxs(name, program) else []  # An un-jitted loop or branch.
+        for one in self._reuses[program]:
+            self._log().note(Checked("keys", "loop", (one.frame,), one))
         facts = self._facts[program]
         uses = self._uses.setdefault(self._log(), KeyUses())
         if facts is None:
@@ -246,8 +251,10 @@ def _given(
 
 
 def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
-    """Make the finding about a key that two calls use."""
+    """Make the finding about a key that two calls use, or one un-jitted loop or branch."""
     frame = seen.checked.frames[0]
+    if isinstance(seen.checked.facts, Reuse):
+        return of_key(seen.checked.facts, name_file)
     reused: Reused = seen.checked.facts
     where, first = (f"{name_file(one.file)}:{one.line}" for one in (frame, reused.first))
     if reused.is_same_line:

@@ -51,7 +51,10 @@ UNJITTED = (
         "branch", "S6", "lax.cond(True, lambda x: x.take(7), lambda x: x[0], jnp.arange(3.))  #!\n", says=("index 7",)
     ),
     Case(
-        "map", "S11", "def f(x):\n    return jnp.log(x)  #!\nlax.map(f, jnp.array([1., 0.]))\n", says=("-inf", "step 1")
+        "scan",
+        "S11",
+        "def f(x):\n    return jnp.log(x)  #!\nlax.scan(lambda c, x: (c, f(x)), 0., jnp.array([1., 0.]))\n",
+        says=("-inf", "step 1"),
     ),
     Case(
         "cast",
@@ -61,6 +64,26 @@ UNJITTED = (
         fix=("jnp.clip(jnp.arange(254.0, 258.0), 0, 255).astype('uint8')",),
     ),
     Case("nanargmin", "S15", "jnp.nanargmin(jnp.array([jnp.nan]))  #!\n", says=("nanargmin of NaNs alone gives -1",)),
+    Case(
+        "key in a loop",
+        "S8",
+        "key = random.key(0)\ndef body(s, x):\n    return s + random.normal(key), s  #!\nlax.scan(body, 0., jnp.arange(5.))\n",
+        says=("each of 5 iterations draws with the same key",),
+    ),
+    Case(
+        "carried legacy key",
+        "S8",
+        "def body(i, c):\n    key, s = c\n    return key, s + random.normal(key)  #!\n"
+        "lax.fori_loop(0, 5, body, (random.PRNGKey(0), 0.))\n",
+        says=("each of 5 iterations draws with the same key",),
+    ),
+    Case(
+        "key for each step",
+        "S8",
+        "key = random.key(0)\ndef body(s, i):\n    return s + random.normal(random.fold_in(key, i)), s\n"
+        "lax.scan(body, 0., jnp.arange(5))\nlax.map(random.normal, random.split(random.key(1), 3))\n",
+        near_miss=True,
+    ),
     Case("mode", "S6", "jnp.take(jnp.arange(10), 20, mode='clip')\n", near_miss=True),
     Case(
         "inside", "S6", "jnp.take(jnp.arange(10), -1)\nlax.dynamic_slice(jnp.zeros(10), (7,), (3,))\n", near_miss=True
