@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
 from jax_debug_widgets.checks.casts import is_of_nan, nan_argument, unsafe_cast
-from jax_debug_widgets.checks.key_calls import key_of_two_calls
+from jax_debug_widgets.checks.key_findings import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
