@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
-from jax_debug_widgets.checks.casts import is_of_nan, nan_argument, unsafe_cast
+from jax_debug_widgets.checks.casts import is_of_nan, unsafe_cast
 from jax_debug_widgets.checks.key_findings import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
+from jax_debug_widgets.checks.numpy_differences import numpy_difference
 from jax_debug_widgets.checks.oob import out_of_bounds, with_the_same_index
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
@@ -28,7 +29,7 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "oob": out_of_bounds,
     "nonfinite": born,
     "casts": unsafe_cast,
-    "numpy": nan_argument,
+    "numpy": numpy_difference,
     "x64": truncated_to_32_bits,
     "purity": side_effect,
     "leaks": leak,

@@ -15,7 +15,6 @@ from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at, not_numbers
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import equation_of
-from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 from jax_debug_widgets._jax.passes.words import recorded_type, words_of
 
 
@@ -100,39 +99,3 @@ _OF_BITS = frozenset({"and", "not", "or", "shift_left", "shift_right_arithmetic"
 def is_narrowing(old: Any, new: Any) -> bool:
     """Whether an integer type has fewer bits than another. A cast to as many bits that wraps around counts as intended."""
     return bool(jnp.issubdtype(old, jnp.integer)) and jnp.iinfo(new).bits < jnp.iinfo(old).bits
-
-
-class NanArguments:
-    """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15).
-
-    The record has the number of such slices, and the first of them.
-    """
-
-    def is_for(self, equation: Any) -> bool:
-        """See `Checker`."""
-        return equation.primitive.name in ("jit", "pjit") and equation.params.get("name") in _NAN_ARGUMENTS
-
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
-        """See `Checker`."""
-        (out,) = equation.outvars[:1]
-        if out not in body.certain or not out.aval.size:
-            return None
-        del frames
-        return _of_result(out, equation.params["name"])
-
-    def of_results(self, jaxpr: core.Jaxpr) -> Check | None:
-        """See `Checker`: the program is such a function itself, which un-jitted code calls."""
-        name = (jaxpr.debug_info.func_src_info or "").partition(" ")[0]
-        out: Any = next(iter(jaxpr.outvars), None)
-        return _of_result(out, name) if name in _NAN_ARGUMENTS and is_jaxs(jaxpr) and out.aval.size else None
-
-    def settled(self, records: Records) -> Records:
-        """See `Checker`: all records are reported."""
-        return records
-
-
-_NAN_ARGUMENTS = frozenset({"nanargmin", "nanargmax", "_nanargmin", "_nanargmax"})
-
-
-def _of_result(out: Any, name: str) -> Check:
-    return Check(None, [out], lambda array: count_and_first(lax.eq(array, lax.full_like(array, -1))), name.lstrip("_"))

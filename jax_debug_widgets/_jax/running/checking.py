@@ -27,14 +27,20 @@ from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now
 from jax_debug_widgets._jax.passes.births import Births
-from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
+from jax_debug_widgets._jax.passes.casts import Casts
 from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
+from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 
-CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "casts": Casts(), "numpy": NanArguments()}
+CHECKERS: dict[str, Checker] = {
+    "oob": OutOfBounds(),
+    "nonfinite": Births(),
+    "casts": Casts(),
+    "numpy": NumpyDifferences(),
+}
 """The checks of running programs, by their names in `--check`."""
 
 
