@@ -460,4 +460,17 @@ filled(jnp.ones(3), jnp.array([True, False, True]), jnp.ones(2))
         raises="NonConcreteBooleanIndexError",
         check="oob",
     ),
+    Case(
+        "key_reuse_that_jax_refuses",
+        "S8",
+        """\
+with jax.debug_key_reuse(True):
+    key = random.key(0)
+    a = random.uniform(key)
+    b = random.uniform(key)  #!
+""",
+        says=("random.uniform(key)` uses a key again", "k1, k2 = jax.random.split(key)"),
+        raises="KeyReuseError",
+        check="oob",
+    ),
 )
