@@ -1,4 +1,4 @@
-"""Make findings about casts to integers that cannot represent the numbers, and about `nanargmin` of only NaNs (S13, S15)."""
+"""Make findings about casts to integers that cannot represent the numbers (S13)."""
 
 from __future__ import annotations
 
@@ -67,16 +67,3 @@ def _clipped(node: ast.expr, cast: Cast) -> tuple[str, ...]:
         return ()
     arguments = ", ".join(map(ast.unparse, node.args))
     return (f"jnp.clip({ast.unparse(node.func.value)}, {info.min}, {info.max}).astype({arguments})",)
-
-
-def nan_argument(seen: LineHits, name_file: NameFile) -> Finding | None:
-    """Make the finding about an index reduction over only NaNs; None if the source of the line is unknown."""
-    frame = seen.checked.frames[0]
-    if written_at(frame) is None:
-        return None
-    where = f"{name_file(frame.file)}:{frame.line}"
-    headline = f"{seen.checked.primitive} of NaNs alone gives -1{moment(seen)}"
-    why = "NumPy raises a ValueError there; in a compiled program -1 is read as the last element later on."
-    advice = "jnp.isnan(x).all(axis) says where that is so."
-    span = frame.line, frame.column, frame.end_line, frame.end_column
-    return Finding.at(Kind.NUMPY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
 from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
-from jax_debug_widgets.checks.casts import is_of_nan, nan_argument, unsafe_cast
-from jax_debug_widgets.checks.key_calls import key_of_two_calls
+from jax_debug_widgets.checks.casts import is_of_nan, unsafe_cast
+from jax_debug_widgets.checks.key_findings import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
+from jax_debug_widgets.checks.numpy_differences import numpy_difference
 from jax_debug_widgets.checks.oob import out_of_bounds, with_the_same_index
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
@@ -28,7 +29,7 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "oob": out_of_bounds,
     "nonfinite": born,
     "casts": unsafe_cast,
-    "numpy": nan_argument,
+    "numpy": numpy_difference,
     "x64": truncated_to_32_bits,
     "purity": side_effect,
     "leaks": leak,
@@ -83,7 +84,9 @@ def found_while_running(
             shown[earlier] = with_later(shown[earlier], finding)
         else:
             shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
-    findings = {(one.file, one.span, one.kind): one for one in reversed(shown)}
+    findings = dict[Any, Finding]()
+    for one in shown:
+        findings.setdefault((one.file, one.span, one.kind), one)
     for one in shown:  # An infinity may be intended, as in log(0). A NaN at the same line is not, and replaces it.
         first = findings[one.file, one.span, one.kind]
         if one.kind == Kind.NONFINITE.word and "NaN" in one.headline and "NaN" not in first.headline:
@@ -94,11 +97,7 @@ def found_while_running(
     findings = {key: one for key, one in findings.items() if id(one) not in of_nan}
     # A read out of bounds may give NaN. Then only the index is reported.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
-    return [
-        one
-        for one in reversed(findings.values())
-        if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside
-    ]
+    return [one for one in findings.values() if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside]
 
 
 def _is_born_of(given: LineHits, then: LineHits) -> bool:

@@ -283,5 +283,6 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     ((ValueError,), r"Non-hashable static arguments", static),
     ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", deleted),
     ((RuntimeError, ValueError), r"donate the same buffer twice", donated_twice),
+    ((jax.errors.KeyReuseError,), "", lambda _raised: Said(Kind.KEY_REFUSED)),
 )
 """Types of an exception, a pattern of its text, and the function that explains it; the first match counts."""

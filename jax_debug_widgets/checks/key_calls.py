@@ -20,16 +20,14 @@ from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import CallStack, are_within_library, calling_line, calling_stack, run_again
+from jax_debug_widgets.checks.key_findings import ConstantKey, Reused
 from jax_debug_widgets.checks.key_flow import may_be_key
-from jax_debug_widgets.checks.keys import KeyFacts, facts_of
-from jax_debug_widgets.checks.kinds import Kind
-from jax_debug_widgets.events import Finding
-from jax_debug_widgets.events.function_names import short_function
+from jax_debug_widgets.checks.keys import KeyFacts, facts_of, reuses
+from jax_debug_widgets.checks.reuse import Reuse
 from jax_debug_widgets.watch import is_library
 
 if TYPE_CHECKING:
-    from jax_debug_widgets.taps.check_log import CheckLog, LineHits
-    from jax_debug_widgets.taps.sites import NameFile
+    from jax_debug_widgets.taps.check_log import CheckLog
 
 _LARGEST = 1 << 16
 """The largest operand that is compared by content, in bytes; larger ones are compared by identity."""
@@ -65,27 +63,6 @@ class _Use:
         return are_within_library(self.stack, other.stack, [file for file, *_ in (*self.stack, *other.stack)])
 
 
-@dataclass(frozen=True)
-class Reused:
-    """A key that a call uses again.
-
-    Attributes:
-      function: the function that uses the key.
-      what: what the function does with it: `draws`, `splits`.
-      first: the line of the first use.
-      did: what the first use did.
-      is_same_line: whether both uses are at one line.
-      is_same_call: whether the other arguments are the same, too.
-    """
-
-    function: str
-    what: str
-    first: Frame
-    did: str
-    is_same_line: bool
-    is_same_call: bool = False
-
-
 @dataclass
 class KeyUses:
     """The keys that the calls of a capture have used.
@@ -100,6 +77,7 @@ class KeyUses:
       known: the id of an array -> the array, and the tag of its key.
       made: a key's numbers -> how often functions of JAX have made it.
       clones: the numbers for the next clones.
+      constant: a program that draws with a key that is no argument -> the operands of its first call, and its stack.
     """
 
     first: dict[tuple[bytes, int, tuple[Hashable, ...]], _Use] = field(default_factory=dict)
@@ -107,6 +85,9 @@ class KeyUses:
     known: dict[int, tuple[weakref.ref[Any], int]] = field(default_factory=dict)
     made: Counter[bytes] = field(default_factory=Counter)
     clones: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    constant: weakref.WeakKeyDictionary[Any, tuple[Hashable, CallStack]] = field(
+        default_factory=weakref.WeakKeyDictionary[Any, tuple[Hashable, CallStack]]
+    )
 
     def tag(self, array: Any, numbers: bytes, folded: tuple[Hashable, ...]) -> int:
         """Return the tag of a key that is being used."""
@@ -145,6 +126,7 @@ class KeyWatch:
         self._wants, self._log = wants, log
         self._uses: weakref.WeakKeyDictionary[CheckLog, KeyUses] = weakref.WeakKeyDictionary()
         self._facts: weakref.WeakKeyDictionary[Any, KeyFacts | None] = weakref.WeakKeyDictionary()
+        self._reuses: weakref.WeakKeyDictionary[Any, list[Reuse]] = weakref.WeakKeyDictionary()
 
     def called(self, name: str, program: Any, operands: Sequence[Any]) -> Ended | None:
         """Note the keys that a program consumes. Return a function that notes the keys among its results.
@@ -155,11 +137,17 @@ class KeyWatch:
             return None
         if program not in self._facts:
             self._facts[program] = facts_of(program)
+            self._reuses[program] = reuses(program) if _is_jaxs(name, program) else []  # An un-jitted loop or branch.
+        for one in self._reuses[program]:
+            self._log().note(Checked("keys", "loop", (one.frame,), one))
         facts = self._facts[program]
         uses = self._uses.setdefault(self._log(), KeyUses())
         if facts is None:
             # All seeds are observed. Otherwise C++ would dispatch their program, and the seeds of libraries would not be seen.
             return partial(_seeded, uses, is_own=not _is_in_library()) if _is_jaxs(name, program, "seed") else None
+        if facts.constant and not _is_jaxs(name, program) and _draws_again(uses, program, operands):
+            for frame in facts.constant[:1]:
+                self._log().note(Checked("keys", "constant", (frame,), ConstantKey(name)))
         small = [one for one in operands if may_be_key(one) and one.nbytes <= _LARGEST_KEYS]
         line = calling_line() if facts.consumed and not _is_jaxs(name, program, "fold_in") else None
         if line is not None:
@@ -205,6 +193,13 @@ class KeyWatch:
             self._log().note(Checked("keys", "call", (use.frame,), found))
 
 
+def _draws_again(uses: KeyUses, program: Any, operands: Sequence[Any]) -> bool:
+    """Return whether a program runs again, with other operands or in one run of the user's code."""
+    call = tuple(map(_fingerprint, operands)), calling_stack()
+    first = uses.constant.setdefault(program, call)
+    return first is not call and (first[0] != call[0] or run_again(first[1], call[1], is_draw=True) is not None)
+
+
 def _tags(uses: KeyUses, key: Any) -> Sequence[int]:
     """Return the tags that a key may have, besides 0."""
     known = uses.known_tag(key)
@@ -243,27 +238,6 @@ def _given(
                 uses.tags[numbers].append(tag)
         if is_known or number in facts.cloned or not own:
             uses.know(given, max(own, default=0))
-
-
-def key_of_two_calls(seen: LineHits, name_file: NameFile) -> Finding:
-    """Make the finding about a key that two calls use."""
-    frame = seen.checked.frames[0]
-    reused: Reused = seen.checked.facts
-    where, first = (f"{name_file(one.file)}:{one.line}" for one in (frame, reused.first))
-    if reused.is_same_line:
-        headline = "each call here uses the same key, with other arguments"
-        if reused.is_same_call:
-            headline = f"each iteration {reused.what} with the same key"
-        advice = (
-            "Split it for each call: key, sub = jax.random.split(key); or fold a number in: jax.random.fold_in(key, i)."
-        )
-    else:
-        function = short_function(reused.function)
-        headline = f"a key is used again: `{function}` {reused.what}, and it already {reused.did} at {first}"
-        advice = "Split it first: k1, k2 = jax.random.split(key); or say that it is meant: jax.random.clone(key)."
-    why = "The same key gives the same numbers."
-    span = frame.line, frame.column, frame.end_line, frame.end_column
-    return Finding.at(Kind.KEY.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count)
 
 
 def _is_jaxs(name: str, program: Any, function: str = "") -> bool:

@@ -66,6 +66,9 @@ _SAME = frozenset(
 _SAME_NUMBER = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
 """The primitives that return their operand unchanged, if it is a number for `fold_in` or a value that chooses a branch."""
 
+CONSTANT = "constant"
+"""The origin of a key that a function has read, and that is no argument of it."""
+
 _LEGACY_SIZES = (2, 4)
 """How many uint32 numbers an untyped key may have."""
 
@@ -124,7 +127,7 @@ class KeyFlow:
             self._returned = returned(jaxpr, itertools.compress(jaxpr.outvars, returned_by_program))
         self._values |= zip(jaxpr.invars, values, strict=False)
         self._keys |= {var: key for var, key in zip(jaxpr.invars, inputs, strict=True) if key is not None}
-        self._keys |= {var: self._uses.new() for var in jaxpr.constvars if is_key(var)}
+        self._keys |= {var: self._uses.new(CONSTANT) for var in jaxpr.constvars if is_key(var)}
         for equation in jaxpr.eqns:
             name = equation.primitive.name
             if name in _SAME_NUMBER:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets.checks.calling import are_within_library
-from jax_debug_widgets.checks.key_flow import KeyFlow, has_uses, inputs_of, is_key
+from jax_debug_widgets.checks.key_flow import CONSTANT, KeyFlow, has_uses, inputs_of, is_key
 from jax_debug_widgets.checks.key_results import primitives
 from jax_debug_widgets.checks.key_uses import Key, Use, UsesInProgram, is_any_element, is_clone, origin_of, overlap
 from jax_debug_widgets.checks.python_loops import is_in_loop
@@ -34,11 +34,13 @@ class KeyFacts:
         `draws`, `splits`.
       results: the numbers of the results that may be keys.
       cloned: the numbers of the results that are clones, or may derive from one.
+      constant: the user's lines that draw with a key that is no argument of the program.
     """
 
     consumed: Mapping[tuple[int, tuple[Hashable, ...]], str] = field(default_factory=dict)
     results: tuple[int, ...] = ()
     cloned: frozenset[int] = frozenset()
+    constant: tuple[Frame, ...] = ()
 
 
 def reuses(program: ClosedJaxpr) -> list[Reuse]:
@@ -52,18 +54,34 @@ def reuses(program: ClosedJaxpr) -> list[Reuse]:
 
 
 def facts_of(program: ClosedJaxpr) -> KeyFacts | None:
-    """Return the uses of the keys that a program takes as inputs; None if it takes none."""
+    """Return the uses of the keys that a program takes as inputs or has read; None if there are none."""
     inputs = inputs_of(program)
-    if not any(inputs):
+    if not any(inputs) and not has_uses(program.jaxpr):
         return None
     uses = UsesInProgram()
     ends = KeyFlow(uses, (), recomputes=False).run(program.jaxpr, inputs)
+    constant = tuple(
+        use.frames[0]
+        for key, found in uses.uses.items()
+        for use in found
+        if _is_constant(key) and use.what == "draws" and use.frames and not is_library(use.frames[0].file)
+    )
+    if not any(inputs) and not constant:
+        return None
     consumed = {origin: found[0].what for key, found in uses.uses.items() if found and (origin := _origin(key))}
     results = tuple(number for number, var in enumerate(program.jaxpr.outvars) if is_key(var))
     # The origin of a key that a loop or a branch returns is unknown.
     clones = "random_clone" in primitives(program.jaxpr)
     cloned = frozenset(number for number in results if clones and _may_be_clone(ends[number]))
-    return KeyFacts(consumed, results, cloned)
+    return KeyFacts(consumed, results, cloned, constant)
+
+
+def _is_constant(key: Key) -> bool:
+    """Return whether a key is the same in each call: read by the function, or derived from such a key by numbers."""
+    root, _ = key
+    if root[0] == "split":
+        return _is_constant(root[1])
+    return root[0] == CONSTANT or (root[0] == "fold" and root[2][:1] == ("number",) and _is_constant(root[1]))
 
 
 def _may_be_clone(key: Key | None) -> bool:

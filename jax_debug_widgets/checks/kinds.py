@@ -61,6 +61,7 @@ class Kind(enum.Enum):
     RETRACE = ("retraces", "S14", 3, "retraces")
     PRINT = ("prints", "P3", 3, "prints")
     STATIC = ("static", "S14", 0)
+    KEY_REFUSED = ("key-reuse", "S8", 0)
     CHECKIFY = ("checkify", "S9", 0)
 
     def __init__(

@@ -18,7 +18,7 @@ from jax_debug_widgets.checks.rewrite.branches import branch
 from jax_debug_widgets.checks.rewrite.expressions import expression, replaced
 from jax_debug_widgets.checks.rewrite.in_place import in_place
 from jax_debug_widgets.checks.rewrite.loops import for_loop, while_loop
-from jax_debug_widgets.checks.rewrite.masks import boolean_mask, sized
+from jax_debug_widgets.checks.rewrite.masks import boolean_mask, masked_update, sized
 from jax_debug_widgets.checks.rewrite.stored import stored_outside
 from jax_debug_widgets.checks.words import (
     ARGUMENT,
@@ -38,7 +38,8 @@ def mask(raised: Raised) -> Said:
     assigned = in_place(raised.statement, raised.names)
     if assigned and "jnp.where" in assigned[0]:
         return Said(Kind.IN_PLACE, assigned)
-    return Said(Kind.SHAPE, boolean_mask(raised.statement, raised.place.after, raised.names))
+    updated = masked_update(raised.statement, raised.names)
+    return Said(Kind.SHAPE, updated or boolean_mask(raised.statement, raised.place.after, raised.names))
 
 
 def unhashable(raised: Raised) -> Said:

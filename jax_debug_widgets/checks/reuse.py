@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets.checks.kinds import Kind
+from jax_debug_widgets.events import Finding
+
+if TYPE_CHECKING:
+    from jax_debug_widgets.taps.sites import NameFile
 
 
 @dataclass(frozen=True)
@@ -52,3 +58,13 @@ class Reuse:
             "The same key gives the same numbers. Split it first: k1, k2 = jax.random.split(key); or say that it is meant: "
             "jax.random.clone(key)"
         )
+
+
+def of_key(found: Reuse, name_file: NameFile) -> Finding:
+    """Make the finding about a PRNG key that is used more than once."""
+    where = f"{name_file(found.frame.file)}:{found.frame.line}"
+    before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
+    message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
+    frame, headline = found.frame, found.headline.replace("{before}", before)
+    span = frame.line, frame.column, frame.end_line, frame.end_column
+    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)

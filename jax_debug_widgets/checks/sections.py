@@ -24,6 +24,7 @@ _SECTIONS = {
     "hashed": f"{_JIT}#marking-arguments-as-static",
     "in-place": "_autosummary/jax.numpy.ndarray.at.html",
     "iterator-operand": _PURE,
+    "key-reuse": "101/errors.html#jax.errors.KeyReuseError",
     "keys": "jax.random.html#prng-keys",
     "leaks": "101/errors.html#jax.errors.UnexpectedTracerError",
     "lists": f"{_SHARP_BITS}#non-array-inputs-numpy-vs-jax",

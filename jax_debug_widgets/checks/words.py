@@ -74,6 +74,11 @@ WORDS = {
         "A jitted function with donate_argnums has used its memory for a result, so it cannot be read again.",
         "Use the result of that call instead; or keep a copy before the call: jnp.copy(x); or do not donate this argument.",
     ),
+    Kind.KEY_REFUSED: FindingText(
+        "`{code}` uses a key again",
+        "It was used before, and the same key gives the same numbers.",
+        "Split it first: k1, k2 = jax.random.split(key); or say that it is meant: jax.random.clone(key).",
+    ),
     Kind.DONATED_TWICE: FindingText(
         "{names} are one array, donated twice",
         "Both leaves are one buffer, and only one result can use its memory.",

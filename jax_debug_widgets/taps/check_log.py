@@ -71,9 +71,15 @@ class CheckLog:
 
     @property
     def calls(self) -> int:
-        """The number of checked calls."""
+        """The number of checked calls of the user's programs, without un-jitted operations."""
         with self._lock:
-            return sum(self._calls.values())
+            return sum(count for program, count in self._calls.items() if not program.is_of_call)
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The checks that an operation in a called program was for."""
+        with self._lock:
+            return frozenset(one.option for program in self._calls for one in program.records)
 
     def note(self, checked: Checked) -> None:
         """Add a hit that was found while a program was traced or called, not in its results."""

@@ -420,4 +420,57 @@ eqx.filter_jit(Cell(jnp.ones(2)))(jnp.ones((3, 2)))
         raises="TypeError",
         check="oob",
     ),
+    Case(
+        "update_at_a_mask",
+        "S10",
+        """\
+@jax.jit
+def clipped(x):
+    return x.at[x < 0].set(0)  #!
+clipped(jnp.arange(-2, 2))
+""",
+        says=("return jnp.where(x < 0, 0, x)",),
+        raises="NonConcreteBooleanIndexError",
+        check="oob",
+    ),
+    Case(
+        "update_at_a_mask_of_rows",
+        "S10",
+        """\
+@jax.jit
+def doubled(x, rows):
+    x = x.at[rows].multiply(x[rows] + 1.0)  #!
+    return x
+doubled(jnp.ones((3, 2)), jnp.array([True, False, True]))
+""",
+        says=("x = jnp.where(rows[..., None], x * (x + 1.0), x)",),
+        raises="NonConcreteBooleanIndexError",
+        check="oob",
+    ),
+    Case(
+        "update_at_a_mask_with_other_numbers",
+        "S10",
+        """\
+@jax.jit
+def filled(x, mask, new):
+    return x.at[mask].set(new)  #!
+filled(jnp.ones(3), jnp.array([True, False, True]), jnp.ones(2))
+""",
+        says=("Keep the full shape and mask values",),
+        raises="NonConcreteBooleanIndexError",
+        check="oob",
+    ),
+    Case(
+        "key_reuse_that_jax_refuses",
+        "S8",
+        """\
+with jax.debug_key_reuse(True):
+    key = random.key(0)
+    a = random.uniform(key)
+    b = random.uniform(key)  #!
+""",
+        says=("random.uniform(key)` uses a key again", "k1, k2 = jax.random.split(key)"),
+        raises="KeyReuseError",
+        check="oob",
+    ),
 )

@@ -115,3 +115,44 @@ def test_integers_that_fit_or_keep_their_bits_are_silent():
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: (x.astype(jnp.int8), x.astype(jnp.uint32)))(np.array([-1, 127], np.int32))
     assert run.findings == []
+
+
+DIVISORS = jnp.array([2, 0, 0])
+
+
+def divided(x, n):
+    return x // n
+
+
+def floor_divided(x, n):
+    return jnp.floor_divide(x, n)
+
+
+@pytest.mark.behaviour("S15")
+@pytest.mark.parametrize("jit", [jax.jit, lambda f: f], ids=["jit", "plain"])
+@pytest.mark.parametrize("function", [divided, floor_divided])
+def test_integers_that_are_divided_by_zero_are_found(function, jit):
+    with jdw.capture(check="numpy") as run:
+        jit(function)(jnp.arange(3), DIVISORS)
+    (finding,) = run.findings
+    assert finding.where.endswith(f":{function.__code__.co_firstlineno + 1}")
+    assert "divides an integer by 0 at [1]" in finding.headline
+    if function is divided:
+        assert finding.fix == ("divisor = n", "x // jnp.where(divisor == 0, 1, divisor)")
+
+
+def mean_where_there_is_one(total, n):
+    return jnp.where(n == 0, 0, total // n)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [mean_where_there_is_one, lambda x, n: x // (n + 1), lambda x, _: x // 7, lambda x, n: x % n, lambda x, n: x / n],
+    ids=["left out", "not 0", "a number", "a remainder", "of floats"],
+)
+def test_a_division_without_a_zero_or_whose_result_is_left_out_is_no_finding(function):
+    with jdw.capture(check="numpy") as run:
+        jax.jit(function)(jnp.arange(3), DIVISORS)
+        key = jax.random.key(0)
+        jax.jit(lambda k: jax.random.randint(k, (3,), 0, 2**31 - 1))(key)
+    assert run.findings == []

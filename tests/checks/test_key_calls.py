@@ -232,3 +232,46 @@ def test_keys_of_calls_are_compared_only_with_the_check():
     with jdw.capture() as run:
         in_two_functions(random.key(0))
     assert run.findings == []
+
+
+KEPT, KEPT_LEGACY = jax.random.key(5), jax.random.PRNGKey(5)
+
+
+@pytest.mark.behaviour("S8")
+@pytest.mark.parametrize("key", [KEPT, KEPT_LEGACY], ids=["typed", "legacy"])
+@pytest.mark.parametrize("x", [lambda _: 0.0, float], ids=["same arguments", "other arguments"])
+def test_a_key_that_is_no_argument_gives_the_same_numbers_in_each_call(key, x):
+    def noisy(x):
+        one, _ = jax.random.split(key)
+        return x + jax.random.normal(one)
+
+    step = jax.jit(noisy)
+    with jdw.capture(check="keys") as run:
+        for number in range(3):
+            step(x(number))
+    (finding,) = run.findings
+    assert finding.where.endswith(f":{noisy.__code__.co_firstlineno + 2}")
+    assert finding.headline.endswith("noisy` draws the same numbers")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda i: jax.random.normal(jax.random.fold_in(KEPT, i)),
+        lambda i: i + jax.random.normal(jax.random.clone(KEPT)),
+        lambda i: i + jax.random.normal(jax.random.key(0)),
+    ],
+    ids=["folded", "clone", "seed in the function"],
+)
+def test_a_key_that_a_function_reads_is_no_finding_where_it_is_folded_or_meant(draw):
+    step = jax.jit(draw)
+    with jdw.capture(check="keys") as run:
+        for number in range(3):
+            step(number)
+    assert run.findings == []
+
+
+def test_a_key_that_a_function_reads_once_is_no_finding():
+    with jdw.capture(check="keys") as run:
+        jax.jit(lambda x: x + jax.random.normal(KEPT))(1.0)
+    assert run.findings == []

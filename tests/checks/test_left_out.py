@@ -197,3 +197,20 @@ def test_a_faulty_read_that_another_condition_rules_out_has_no_finding(kind):
     with jdw.capture(check="oob,nonfinite") as run:
         jax.jit(program)(jnp.int32(10))
     assert len(run.findings) == is_told
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda x, i: jnp.where(True, x[i], 0.0), 1),
+        (lambda x, i: jnp.where(False, x[i], 0.0), 0),
+        (lambda x, i: lax.select_n(False, x[i], x[0]), 1),
+        (lambda x, i: lax.select(jnp.isnan(x[0]), x[0], lax.select(True, x[0], x[i])) + x[i], 1),
+    ],
+    ids=["taken", "not taken", "first case", "beside a choice"],
+)
+def test_a_choice_by_a_literal_takes_one_case(function, found):
+    with jdw.capture(check=["oob", "nonfinite"]) as run:
+        jax.jit(function)(jnp.arange(3.0), 5)
+    assert len(run.findings) == found
+    assert not run.status().notes

@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.origins.callers import CALLER
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.birth_records import record_of
 from jax_debug_widgets._jax.passes.check_arithmetic import none_of, not_numbers, odd, worst
@@ -169,7 +170,7 @@ class Births:
         """See `Checker`."""
         solver = name_of_solver(equation)
         out = next(one for one in equation.outvars if _is_real(one) and one.aval.size)
-        if out not in body.computed:
+        if out not in body.computed or frames[0] is CALLER:  # What becomes of it, such as a choice, is another program.
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
@@ -190,8 +191,10 @@ class Births:
             facts, [out, *inputs], partial(record_of, elementwise, _is_worth_numba(body)), solver, can_be_hoisted=False
         )
 
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
+    def of_results(self, jaxpr: core.Jaxpr) -> Check | None:
         """See `Checker`: checks whether a result is not finite although no input is the reason."""
+        results: Sequence[Any] = jaxpr.outvars
+        inputs: Sequence[Any] = jaxpr.invars
         read = [one for one in results if _is_real(one) and one.aval.size]
         given = [one for one in inputs if _is_real(one) and one.aval.size]
         if not read:

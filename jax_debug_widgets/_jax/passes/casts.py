@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at, not_numbers
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
@@ -78,7 +79,7 @@ class Casts:
 
         return Check(facts, [operand], compute)
 
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def of_results(self, jaxpr: core.Jaxpr) -> None:
         """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:
@@ -98,37 +99,3 @@ _OF_BITS = frozenset({"and", "not", "or", "shift_left", "shift_right_arithmetic"
 def is_narrowing(old: Any, new: Any) -> bool:
     """Whether an integer type has fewer bits than another. A cast to as many bits that wraps around counts as intended."""
     return bool(jnp.issubdtype(old, jnp.integer)) and jnp.iinfo(new).bits < jnp.iinfo(old).bits
-
-
-class NanArguments:
-    """See `Checker`: `jnp.nanargmin` of NaNs alone, where NumPy raises (S15).
-
-    The record has the number of such slices, and the first of them.
-    """
-
-    def is_for(self, equation: Any) -> bool:
-        """See `Checker`."""
-        return equation.primitive.name in ("jit", "pjit") and equation.params.get("name") in _NAN_ARGUMENTS
-
-    def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
-        """See `Checker`."""
-        (out,) = equation.outvars[:1]
-        if out not in body.certain or not out.aval.size:
-            return None
-        del frames
-
-        def compute(array: Any) -> Sequence[Any]:
-            bad = lax.eq(array, lax.full_like(array, -1))
-            return count_and_first(bad)
-
-        return Check(None, [out], compute, equation.params["name"].lstrip("_"))
-
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """See `Checker`: there is no such check."""
-
-    def settled(self, records: Records) -> Records:
-        """See `Checker`: all records are reported."""
-        return records
-
-
-_NAN_ARGUMENTS = frozenset({"nanargmin", "nanargmax", "_nanargmin", "_nanargmax"})

@@ -108,7 +108,7 @@ def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:
         variables = set(filter(_is_variable, equation.invars))
         inner = _called(equation)
         if equation.primitive.name == "select_n":
-            choosing |= set(equation.invars[:1]) & variables
+            choosing |= set(filter(_is_variable, equation.invars[:1]))
             others |= set(filter(_is_variable, equation.invars[1:]))
         elif inner is not None:
             chosen = _choosing(inner)
@@ -127,6 +127,9 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 
 def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool = False) -> Sequence[Any]:
     """Return the operands of an equation that certainly reach the results, given the values that do."""
+    cases = cases_of(equation)
+    if cases and not _is_variable(equation.invars[0]):  # `jnp.where(True, x, y)`
+        return [atom for case, atom in cases if case == int(equation.invars[0].val)]
     operands = equation.invars
     if is_of_conditions(equation):
         return []

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jax import lax
 
+from jax_debug_widgets._jax.origins.callers import of_caller
+
 if TYPE_CHECKING:
     import numpy as np
     from jax.extend.core import ClosedJaxpr
@@ -155,7 +157,7 @@ class Checker(Protocol):
         """Return the check of an equation; None for none."""
         ...
 
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> Check | None:
+    def of_results(self, jaxpr: core.Jaxpr) -> Check | None:
         """Return the check of the whole program; None for none."""
         ...
 
@@ -173,12 +175,20 @@ class CheckedProgram:
       records: the checked equation of each record.
       rows: which results hold the records.
       checkers: the checkers by their names.
+      is_of_call: whether it is JAX's own, such as an un-jitted operation: its records have the frames of each call, for
+        which `CALLER` stands.
     """
 
     program: ClosedJaxpr
     records: tuple[Checked, ...]
     rows: Rows
     checkers: Mapping[str, Checker]
+    is_of_call: bool = False
+
+    def called_from(self, callers: tuple[Frame, ...]) -> CheckedProgram:
+        """Return the program with the frames of a call."""
+        records = tuple(replace(one, frames=of_caller(one.frames, callers)) for one in self.records)
+        return replace(self, records=records)
 
     def read(self, results: Sequence[np.ndarray]) -> Records:
         """Read the records to report out of the results of one call, in the order of time as far as that is known."""

@@ -17,9 +17,10 @@ from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core, pe, sharding_impls
+from jax_debug_widgets._jax.origins.callers import CALLER
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.before_loops import before_loop
-from jax_debug_widgets._jax.passes.births import ARGUMENTS
+from jax_debug_widgets._jax.passes.births import RESULTS
 from jax_debug_widgets._jax.passes.carried_records import carrying, is_carried_apart
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.check_records import (
@@ -80,39 +81,42 @@ def checked_program(
       forward: the equations of forward passes of other programs; this program's are added to it.
     """
     jaxpr = program.jaxpr
-    if is_jaxs(jaxpr):  # An un-jitted operation is shared by every line that uses it.
-        return None
+    around = (CALLER,) if is_jaxs(jaxpr) else ()  # An un-jitted operation is shared by every line that uses it.
     used, _ = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), instantiate=True)
     own = set(forward_of(used, checkers, (), part))
     elsewhere = set[InForward]() if forward is None else forward
     elsewhere |= own
     in_forward = frozenset(elsewhere if part.is_backward else own)
     checking = _Pass(checkers, lanes_of, frozenset(one[:2] for one in in_forward), in_forward)
-    equations, records = checking.body(jaxpr, (), [True] * len(jaxpr.outvars), part)
+    equations, records = checking.body(jaxpr, around, [True] * len(jaxpr.outvars), part)
     left |= checking.unchecked
-    whole = list(_of_whole(jaxpr, checkers, is_backward=part.is_backward))
-    if not records and not any(check.primitive == ARGUMENTS for _, check, _ in whole):
-        return None
+    whole = list(_of_whole(jaxpr, checkers, around, records, part))
     for option, check, frames in whole:
         more, row = row_of_check(check)
         equations += more
         records.append((Checked(option, check.primitive, frames, check.facts), row))
+    if not records:
+        return None
     also, results, rows = rows_together([row for _, row in records], cheap=len(whole))
-    changed = jaxpr.replace(
-        eqns=[*equations, *also],
-        outvars=[*jaxpr.outvars, *results],
-        debug_info=jaxpr.debug_info._replace(result_paths=None),
-    )
-    return CheckedProgram(program.replace(jaxpr=changed), tuple(one for one, _ in records), rows, checkers)
+    unnamed_results = jaxpr.debug_info._replace(result_paths=None)
+    outvars = [*jaxpr.outvars, *results]
+    changed = jaxpr.replace(eqns=[*equations, *also], outvars=outvars, debug_info=unnamed_results)
+    checked = tuple(one for one, _ in records)
+    return CheckedProgram(program.replace(jaxpr=changed), checked, rows, checkers, is_of_call=bool(around))
 
 
 def _of_whole(
-    jaxpr: core.Jaxpr, checkers: dict[str, Checker], *, is_backward: bool
+    jaxpr: core.Jaxpr,
+    checkers: dict[str, Checker],
+    around: tuple[Frame, ...],
+    found: list[Record],
+    part: DerivativePart,
 ) -> Iterator[tuple[str, Check, tuple[Frame, ...]]]:
     for option, checker in checkers.items():
-        if check := checker.of_results(jaxpr.invars, jaxpr.outvars):
-            yield option, check, ()
-    if "nonfinite" in checkers and not is_backward:
+        check = checker.of_results(jaxpr)
+        if check and (check.primitive != RESULTS or any(one.option == option for one, _ in found)):
+            yield option, check, around
+    if "nonfinite" in checkers and not part.is_backward:
         yield from (("nonfinite", check, (frame,)) for check, frame in of_arguments(jaxpr))
 
 

@@ -80,7 +80,7 @@ class OutOfBounds:
         of = _of_gather if name == "gather" else _of_scatter
         return of(equation, frames, body)
 
-    def of_results(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def of_results(self, jaxpr: core.Jaxpr) -> None:
         """See `Checker`: there is no such check."""
 
     def settled(self, records: Records) -> Records:

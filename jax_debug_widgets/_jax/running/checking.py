@@ -8,6 +8,7 @@ unflattens the results.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,22 +17,50 @@ from typing import Any, Protocol
 import jax
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.guard import quiet
-from jax_debug_widgets._jax.compat.private import pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.private import core, pjit, pxla, sharding_impls
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
+from jax_debug_widgets._jax.origins.callers import callers_of_operation
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
+from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now
 from jax_debug_widgets._jax.passes.births import Births
-from jax_debug_widgets._jax.passes.casts import Casts, NanArguments
+from jax_debug_widgets._jax.passes.casts import Casts
 from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
+from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.further_results import fast_path_data
 
-CHECKERS: dict[str, Checker] = {"oob": OutOfBounds(), "nonfinite": Births(), "casts": Casts(), "numpy": NanArguments()}
+CHECKERS: dict[str, Checker] = {
+    "oob": OutOfBounds(),
+    "nonfinite": Births(),
+    "casts": Casts(),
+    "numpy": NumpyDifferences(),
+}
 """The checks of running programs, by their names in `--check`."""
+
+
+def may_be_checked(jaxpr: Any, checks: Sequence[str]) -> bool:
+    """Return whether a program of JAX's own, such as an un-jitted operation, has an equation that one of the checks is for."""
+    return any(_checked_by(one)(jaxpr) for one in checks if one in CHECKERS and one != "nonfinite")
+
+
+@functools.cache
+def _checked_by(check: str) -> Callable[[Any], bool]:
+    """Return a function that says whether a check is for an equation of a program; it remembers its answers."""
+    checker = CHECKERS[check]
+
+    @cached_fact
+    def is_checked(jaxpr: Any) -> bool:
+        return checker.of_results(jaxpr) is not None or any(
+            checker.is_for(one) or any(map(is_checked, core.jaxprs_in_params(one.params))) for one in jaxpr.eqns
+        )
+
+    return is_checked
 
 
 class CheckingSettings(Protocol):
@@ -171,6 +200,7 @@ class Checking:
         self.program, self._checked, self._found = program, checked, found
         self._count = checked.rows.count
         self._latest: Sequence[Any] | None = None
+        self._by_callers: dict[tuple[Frame, ...], CheckedProgram] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.program, name)
@@ -185,7 +215,14 @@ class Checking:
 
     def dispatched(self, records: Sequence[Any]) -> None:
         """Pass on the records of a call."""
-        self._found(self._checked, records)
+        self._found(self._called() if self._checked.is_of_call else self._checked, records)
+
+    def _called(self) -> CheckedProgram:
+        """Return the program with the frames that call it now."""
+        callers = callers_of_operation()
+        if callers not in self._by_callers:
+            self._by_callers[callers] = self._checked.called_from(callers)
+        return self._by_callers[callers]
 
     def take_latest(self) -> Sequence[Any] | None:
         """Return the records of the latest call; None if they were taken before."""

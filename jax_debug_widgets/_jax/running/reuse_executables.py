@@ -20,6 +20,7 @@ from jax_debug_widgets._jax.origins.context import captured_settings, capturing,
 from jax_debug_widgets._jax.origins.kernel_prints import has_debugging, has_printing_kernels
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
 from jax_debug_widgets._jax.passes.watch_pass import calls_users, is_jaxs
+from jax_debug_widgets._jax.running.checking import may_be_checked
 
 _left_out = threading.Event()
 """Set after a program with a `jdw.breakpoint` was traced outside of captures: the breakpoint left no equation in it."""
@@ -64,7 +65,8 @@ class ReuseHooks(Replacing):
         jaxpr = traced.params["jaxpr"].jaxpr
         settings = captured_settings()
         looks_inside = settings.watch is not None or settings.check
-        if _left_out.is_set() or (looks_inside and _may_be_watched(jaxpr)) or not _says_nothing(jaxpr):
+        is_observed = (looks_inside and _may_be_watched(jaxpr)) or may_be_checked(jaxpr, settings.check)
+        if _left_out.is_set() or is_observed or not _says_nothing(jaxpr):
             return False
         if any(traced.params["donated_invars"]):
             self._gives_away()

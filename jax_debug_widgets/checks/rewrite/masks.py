@@ -98,6 +98,54 @@ def _filled(selection: ast.Subscript, name: str, names: Mapping[str, Any]) -> st
     return f"jnp.where({broadcast_mask(selection, names)}, {array}, {neutral})"
 
 
+_UPDATES = {
+    "set": "{new}",
+    "add": "{old} + {new}",
+    "subtract": "{old} - {new}",
+    "multiply": "{old} * {new}",
+    "mul": "{old} * {new}",
+    "divide": "{old} / {new}",
+    "power": "{old} ** {new}",
+    "min": "jnp.minimum({old}, {new})",
+    "max": "jnp.maximum({old}, {new})",
+}
+"""Method of `.at[mask]` -> what it writes."""
+
+
+def masked_update(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+    """Rewrite `x.at[mask].set(y)` and similar calls with `jnp.where`; None without one, or if `y` may be an array."""
+    changes: dict[ast.expr, str] = {}
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")) as at, attr=method),
+                args=[value],
+                keywords=[],
+            ) if method in _UPDATES and is_mask(at.slice, names):
+                new = _unmasked(value, at.slice, names)
+                if new is None:
+                    return None
+                old = ast.unparse(array)
+                written = _UPDATES[method].format(
+                    old=old, new=new if new.isidentifier() or method == "set" else f"({new})"
+                )
+                mask = broadcast_mask(ast.Subscript(array, at.slice, ast.Load()), names)
+                changes[node] = f"jnp.where({mask}, {written}, {old})"
+    return ast.unparse(ast.fix_missing_locations(replaced(statement, changes))).splitlines() if changes else None
+
+
+def _unmasked(value: ast.expr, mask: ast.expr, names: Mapping[str, Any]) -> str | None:
+    """Write a value with `y` in place of `y[mask]`; None if another array with axes is in it."""
+    selected = [
+        one for one in ast.walk(value) if isinstance(one, ast.Subscript) and ast.dump(one.slice) == ast.dump(mask)
+    ]
+    inside = {id(node) for one in selected for node in ast.walk(one)}
+    others = [node for node in ast.walk(value) if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inside]
+    if any(getattr(value_of(one, names), "ndim", 0) for one in others):
+        return None
+    return ast.unparse(replaced(ast.Expr(value), {one: ast.unparse(one.value) for one in selected}))
+
+
 def is_mask(index: ast.expr, names: Mapping[str, Any]) -> bool:
     """Return whether an index is known to be an array of booleans."""
     match index:

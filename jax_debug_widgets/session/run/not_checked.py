@@ -29,6 +29,8 @@ _NEEDS = {
 
 _NOTHING_TO_CHECK = "no jitted function of yours that ran to its end has an operation that this check covers"
 
+_OUTSIDE = "outside jax.jit, nonfinite checks only the bodies of loops and branches"
+
 
 class Checked(Protocol):
     """A run as this module uses it."""
@@ -66,26 +68,26 @@ def _why_not(run: Checked, name: str, state: RunState, muted: Collection[str], *
         return off.rstrip(".")
     if name == "leaks" and state == "failed":
         return "the traceback of an exception holds tracers itself"
-    return _why_not_on_device(run, state) if name in CHECKERS else ""
+    return _why_not_on_device(run, name, state) if name in CHECKERS else ""
 
 
-def _why_not_on_device(run: Checked, state: RunState) -> str:
+def _why_not_on_device(run: Checked, name: str, state: RunState) -> str:
     if jax.process_count() > 1:
         return "several processes run this program"
-    if run.checked.calls:
+    if run.checked.calls or name in run.checked.options:
         return ""
     if state == "failed":
         return "no jitted function of yours ran to its end"
-    return f"{_NOTHING_TO_CHECK} (outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x))"
+    return f"{_NOTHING_TO_CHECK} ({_OUTSIDE}: call jax.jit(f)(x))"
 
 
 def of_checking(run: Checked, state: RunState) -> Iterator[str]:
     """Yield the note that no program had an operation for a check of compiled programs."""
-    found = {one.checked.option for one in run.checked.seen(wait=False)}
+    found = {one.checked.option for one in run.checked.seen(wait=False)} | run.checked.options
     checks = [one for one in run.options.check if one in CHECKERS and one not in found]
     if checks and state == "done" and not run.checked.calls:
         yield (
             f"Not checked ({', '.join(checks)}): {_NOTHING_TO_CHECK}. "
-            "Outside jax.jit only x[i] and x.at[i] are checked, by oob: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). JAX's "
-            "own functions are not checked: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
+            f"{_OUTSIDE[0].upper()}{_OUTSIDE[1:]}: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). It does not check JAX's own "
+            "functions: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
         )

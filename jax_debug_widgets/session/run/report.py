@@ -12,6 +12,7 @@ from jax_debug_widgets.checks import Kind
 from jax_debug_widgets.checks.device import found_while_running
 from jax_debug_widgets.checks.refused import refused_callback
 from jax_debug_widgets.checks.retraces import retraced
+from jax_debug_widgets.checks.reuse import of_key
 from jax_debug_widgets.checks.written import is_muted
 from jax_debug_widgets.events import Finding, NonFinite, Status
 from jax_debug_widgets.session.run.call_book import MAX_CALLS
@@ -21,7 +22,7 @@ from jax_debug_widgets.session.run.first_nonfinite import birth, event_after, fi
 from jax_debug_widgets.session.run.misordered import misordered_notes
 from jax_debug_widgets.session.run.not_checked import of_checking, quiet_checks
 from jax_debug_widgets.session.run.ports import RunPorts, Values, WithSources
-from jax_debug_widgets.session.run.report_findings import explained, of_key, of_retraces, of_stale
+from jax_debug_widgets.session.run.report_findings import explained, of_retraces, of_stale
 from jax_debug_widgets.taps import formatted_while_tracing
 from jax_debug_widgets.watch import no_values, not_found, notes_of, price
 

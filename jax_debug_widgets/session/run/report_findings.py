@@ -10,7 +10,6 @@ from jax_debug_widgets.events import Finding
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.frames import Frame
     from jax_debug_widgets.checks import Explanation
-    from jax_debug_widgets.checks.keys import Reuse
     from jax_debug_widgets.checks.retraces import FunctionTraces
     from jax_debug_widgets.events import StaleRead
     from jax_debug_widgets.taps.sites import NameFile
@@ -43,16 +42,6 @@ def of_stale(read: StaleRead) -> Finding:
     span = read.line, -1, read.line, -1
     said = read.headline, read.reason if read.headline else ""
     return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
-
-
-def of_key(found: Reuse, name_file: NameFile) -> Finding:
-    """Make the finding about a PRNG key that is used more than once."""
-    where = f"{name_file(found.frame.file)}:{found.frame.line}"
-    before = "" if found.before is None else f"{name_file(found.before.file)}:{found.before.line}"
-    message = f"{where}: {found.headline.replace('{before}', before)}. {found.advice}."
-    frame, headline = found.frame, found.headline.replace("{before}", before)
-    span = frame.line, frame.column, frame.end_line, frame.end_column
-    return Finding(Kind.KEY.word, None, 0, 0, 0, message, where, (), headline, "", f"{found.advice}.", frame.file, span)
 
 
 def of_lane_loop(loop: Frame, choice: Frame, name_file: NameFile) -> str:
