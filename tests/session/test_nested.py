@@ -96,7 +96,7 @@ def test_a_generator_that_is_closed_ends_its_capture_at_once():
 def test_a_capture_in_a_callback_does_not_wait_for_the_call_that_runs_the_callback():
     program, runs = make(), []
 
-    def work(k):
+    def work(_k):
         with jdw.capture() as run:
             for i in range(5):
                 program(X, 10 + i)

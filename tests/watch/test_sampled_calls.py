@@ -46,3 +46,23 @@ def test_a_function_without_effects_is_watched_in_each_nth_call_under_checks(che
             program(X, i % 5)
     assert run["h"].steps.tolist() == STEPS
     assert [finding.kind for finding in run.findings] == (["oob"] if check else []), "call 4 is not watched"
+
+
+def test_a_call_that_leaves_values_out_expects_no_values(monkeypatch):
+    """With several calls in flight, an event belongs to the oldest call that expects one."""
+
+    @jax.jit
+    def program(x):
+        h = jnp.sin(x)
+        return h * 2
+
+    expected = []
+    with jdw.capture(watch="h", every=EVERY) as run:
+        dispatching = run.dispatching
+        monkeypatch.setattr(
+            run, "dispatching", lambda recorders: (expected.append(len(recorders.taps)), dispatching(recorders))
+        )
+        for _ in range(CALLS):
+            program(X)
+    assert [expected[number] > 0 for number in range(CALLS)] == [number in STEPS for number in range(CALLS)]
+    assert [(event.call, event.occurrence) for event in run.events] == [(step, step) for step in STEPS]

@@ -124,14 +124,10 @@ class SampledCalls(Replacing):
 
     def _reported(self, watched: Recorders, call: Any) -> Any:
         """Return a plain program's function whose calls are executions of the watched sites, too."""
-        left_out = tuple(tap for tap in watched.taps if tap.site.watch)
         own = _recorders_of(call)
-        if own is not None:
-            own.taps = (*own.taps, *left_out)
-            return call
-        recorders = Recorders((), fire_elsewhere=False, are_results=True)
-        recorders.taps = left_out
-        return _Reported(call, self, recorders)
+        recorders = Recorders((), fire_elsewhere=False, are_results=True) if own is None else own
+        recorders.taps.left_out = tuple(tap for tap in watched.taps if tap.site.watch)
+        return _Reported(call, self, recorders) if own is None else call
 
     def _fast_path(self, theirs: Any, *args: Any) -> Any:
         """Return JAX's data for the C++ dispatch of the program that ran; C++ would not ask which of two to run."""
