@@ -254,9 +254,13 @@ class RunWriter:
 
 
 def _begin(folder: Path, own: Path) -> None:
+    there = RunFileError(f"{folder} is there already: choose another name, or remove it")
     if own.exists() or (folder.exists() and not all(map(_is_of_a_run, folder.iterdir()))):
-        raise RunFileError(f"{folder} is there already: choose another name, or remove it")
-    own.mkdir(mode=0o700, parents=True)
+        raise there
+    try:
+        own.mkdir(mode=0o700, parents=True)
+    except FileExistsError:  # Another thread has just made it, or a link to nothing has the name of the folder.
+        raise there from None
 
 
 def _is_of_a_run(path: Path) -> bool:

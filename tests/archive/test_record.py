@@ -448,3 +448,18 @@ def test_a_process_that_was_killed_while_numba_compiled_no_longer_says_that_it_d
     about.write_text(json.dumps(json.loads(about.read_text()) | {"pid": 2**22 + 1}))  # There is no such process.
     notes = jdw.load(tmp_path / "run.jdw").notes
     assert "it was noted" in notes and NUMBA_COMPILES not in notes
+
+
+@pytest.mark.parametrize("case", ["another thread makes the folder", "a link to nothing"])
+def test_a_folder_that_appears_while_a_run_begins_leaves_another_name_for_the_run(tmp_path, monkeypatch, case):
+    path = tmp_path / "run.jdw"
+    if case == "a link to nothing":
+        path.symlink_to(tmp_path / "nothing")
+    else:
+        with jdw.capture(record=path):
+            jax.jit(lambda x: jax.debug.print("{}", x))(1)
+        monkeypatch.setattr(Path, "exists", lambda self: self.name != "p00000" and os.path.exists(self))
+    with jdw.capture(record=path):
+        jax.jit(lambda x: jax.debug.print("{}", x))(2)
+    monkeypatch.undo()
+    assert [event.text for event in jdw.load(tmp_path / "run-2.jdw").events] == ["2"]

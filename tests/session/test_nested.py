@@ -91,3 +91,29 @@ def test_a_generator_that_is_closed_ends_its_capture_at_once():
     run = next(generator)
     generator.close()
     assert "done" in repr(run)
+
+
+def test_a_capture_in_a_callback_does_not_wait_for_the_call_that_runs_the_callback():
+    program, runs = make(), []
+
+    def work(_k):
+        with jdw.capture() as run:
+            for i in range(5):
+                program(X, 10 + i)
+        runs.append(run)
+        jdw.last().barrier()
+
+    @jax.jit
+    def calling(x, k):
+        jax.debug.print("{}", k)
+        jax.debug.callback(work, k)
+        return x + 1
+
+    with jdw.capture(timeout=None) as outer:
+        for k in range(3):
+            calling(X, k)
+            assert not runs[k].call_log.pending()
+            outer.barrier()
+    assert [said(run) for run in runs] == [[(10 + i, i) for i in range(5)]] * 3
+    assert [event.call for event in outer.events if event.site.kind == "print"] == [0, 1, 2]
+    assert [call.state for call in outer.calls] == ["drained"] * 3

@@ -11,6 +11,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import unchanging
 from jax_debug_widgets._jax.compat.private import array
+from jax_debug_widgets.events import ProgramTaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,7 +269,7 @@ class Recorders:
     """
 
     def __init__(self, recorders: Iterable[Any], *, fire_elsewhere: bool, are_results: bool = False) -> None:
-        self.taps = tuple(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
+        self.taps = ProgramTaps(tap for one in recorders for tap in getattr(one, "taps", None) or (one.tap,))
         self.on_many_devices = any(tap.nesting.replicas > 1 for tap in self.taps)
         self.are_counted = all(tap.nesting.firings is not None for tap in self.taps)
         self.fire_elsewhere, self.are_results = fire_elsewhere, are_results

@@ -34,6 +34,7 @@ from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
 from jax_debug_widgets._jax.running.further_results import fast_path_data
+from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
 
 CHECKERS: dict[str, Checker] = {
     "oob": OutOfBounds(),
@@ -175,20 +176,8 @@ class CheckHooks(Replacing):
 
     def _compile(self, theirs: Any, checked: CheckedProgram, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
-        # JAX caches the executable, and compiles through here again.
-        if not isinstance(executable.build_unsafe_call, _Build):
-            executable.build_unsafe_call = _Build(executable.build_unsafe_call, checked, self._found)
+        wrap_call(executable, self, lambda call: Checking(call, checked, self._found))
         return executable
-
-
-class _Build:
-    """Replaces `build_unsafe_call` of an executable: makes the function that runs it."""
-
-    def __init__(self, theirs: Callable[[], Any], *others: Any) -> None:
-        self._theirs, self._others = theirs, others
-
-    def __call__(self) -> Checking:
-        return Checking(self._theirs(), *self._others)
 
 
 class Checking:

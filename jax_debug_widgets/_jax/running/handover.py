@@ -37,6 +37,7 @@ from jax_debug_widgets._jax.running.may_hand_over import (
     must_call,
     would_take,
 )
+from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
 
 
 class CallObserver(Protocol):
@@ -220,20 +221,8 @@ class HandoverHooks(Replacing):
 
     def _compile(self, theirs: Any, told: ReportingProgram, *args: Any, **options: Any) -> Any:
         executable = theirs(*args, **options)
-        # JAX caches the executable, and compiles through here again.
-        if not isinstance(executable.build_unsafe_call, _Build):
-            executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, told)
+        wrap_call(executable, self, lambda call: HandoverExecutable(call, self, told))
         return executable
-
-
-class _Build:
-    """Replaces `build_unsafe_call` of an executable: makes the function that runs it."""
-
-    def __init__(self, theirs: Callable[[], Any], hooks: HandoverHooks, told: ReportingProgram) -> None:
-        self._theirs, self._others = theirs, (hooks, told)
-
-    def __call__(self) -> HandoverExecutable:
-        return HandoverExecutable(self._theirs(), *self._others)
 
 
 class HandoverExecutable:

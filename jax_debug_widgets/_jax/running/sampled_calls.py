@@ -22,8 +22,9 @@ from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 from jax_debug_widgets._jax.running.dispatch import recorders_of
-from jax_debug_widgets._jax.running.handover import CallObserver, HandoverExecutable, Unobserved
+from jax_debug_widgets._jax.running.handover import CallObserver, Unobserved
 from jax_debug_widgets._jax.running.may_hand_over import must_call
+from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
 
 
 class SampledSettings(Protocol):
@@ -68,9 +69,7 @@ class SampledCalls(Replacing):
         super().__init__()
         self._counter = counter
         self._functions: weakref.WeakKeyDictionary[Any, dict[Any, _Function]] = weakref.WeakKeyDictionary()
-        self._chosen: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The executables that JAX's C++ must not dispatch, because it would not ask which program to run."""
-        self._here = threading.local()
+        self._here = _Here()
         self.watch: CallObserver = Unobserved()
 
     def _put_in(self, replace: Replacements) -> None:
@@ -81,25 +80,25 @@ class SampledCalls(Replacing):
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: SampledSettings | None = captured_settings()
+        call = partial(theirs, *args, jaxpr=jaxpr, **params)
         function = None if settings is None else self._function(settings, jaxpr)
         if settings is None or settings.of_calls is None or function is None:
             with self._lowering(None):
-                return theirs(*args, jaxpr=jaxpr, **params)
-        is_taken = function.takes(settings.every)
-        with self._lowering(None if is_taken else function), capturing(settings.of_calls[is_taken]):
-            ran = theirs(*args, jaxpr=jaxpr, **params)
-        executable = ran[1]
-        if function.watched is None:
-            function.watched = _recorders_of(executable.unsafe_call)
-            function.is_sampled = function.watched is not None
-        if function.is_sampled:
-            self._chosen.add(executable)
+                ran = call()
+        else:
+            is_taken = function.takes(settings.every)
+            with self._lowering(None if is_taken else function), capturing(settings.of_calls[is_taken]):
+                ran = call()
+            if function.watched is None:
+                function.watched = _recorders_of(ran[1].unsafe_call)
+                function.is_sampled = function.watched is not None
+        self._here.is_sampled = function is not None and function.is_sampled
         return ran
 
     @contextmanager
     def _lowering(self, left_out: _Function | None) -> Iterator[None]:
         """Note whose plain program this thread may lower inside. A callback may call other functions there."""
-        before, self._here.left_out = getattr(self._here, "left_out", None), left_out
+        before, self._here.left_out = self._here.left_out, left_out
         try:
             yield
         finally:
@@ -117,33 +116,34 @@ class SampledCalls(Replacing):
 
     def _lower(self, theirs: Any, *args: Any, **params: Any) -> Any:
         computation = theirs(*args, **params)
-        function: _Function | None = getattr(self._here, "left_out", None)
+        function = self._here.left_out
         if function is not None and function.watched is not None:
-            executable = computation.compile()  # JAX does so next, and keeps the executable.
-            if not isinstance(executable.build_unsafe_call, _Build):
-                executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, function.watched)
+            # JAX compiles it next, and keeps the executable.
+            wrap_call(computation.compile(), self, partial(self._reported, function.watched))
         return computation
 
-    def _fast_path(self, theirs: Any, executable: Any, *args: Any) -> Any:
-        return None if executable in self._chosen else theirs(executable, *args)
-
-
-class _Build:
-    """Replaces `build_unsafe_call` of a plain program: its calls are executions of the watched sites, too."""
-
-    def __init__(self, theirs: Callable[[], Any], hooks: SampledCalls, watched: Recorders) -> None:
-        self._theirs, self._hooks, self._watched = theirs, hooks, watched
-
-    def __call__(self) -> Any:
-        call = self._theirs()
-        left_out = tuple(tap for tap in self._watched.taps if tap.site.watch)
+    def _reported(self, watched: Recorders, call: Any) -> Any:
+        """Return a plain program's function whose calls are executions of the watched sites, too."""
         own = _recorders_of(call)
-        if own is not None:
-            own.taps = (*own.taps, *left_out)
-            return call
-        recorders = Recorders((), fire_elsewhere=False, are_results=True)
-        recorders.taps = left_out
-        return _Reported(call, self._hooks, recorders)
+        recorders = Recorders((), fire_elsewhere=False, are_results=True) if own is None else own
+        recorders.taps.left_out = tuple(tap for tap in watched.taps if tap.site.watch)
+        return _Reported(call, self, recorders) if own is None else call
+
+    def _fast_path(self, theirs: Any, *args: Any) -> Any:
+        """Return JAX's data for the C++ dispatch of the program that ran; C++ would not ask which of two to run."""
+        return None if self._here.is_sampled else theirs(*args)
+
+
+class _Here(threading.local):
+    """The state of the current thread.
+
+    Attributes:
+      left_out: the function whose plain program it may lower; None for none.
+      is_sampled: whether the program dispatched last is one of the two of a sampled function.
+    """
+
+    left_out: _Function | None = None
+    is_sampled = False
 
 
 class _Reported:
@@ -161,4 +161,5 @@ class _Reported:
 
 def _recorders_of(call: Any) -> Recorders | None:
     """Return the recorders of a compiled program, also if it hands over results; None if it has none."""
-    return call.recorders if isinstance(call, HandoverExecutable) else recorders_of(call)
+    handing: Recorders | None = getattr(call, "recorders", None)
+    return recorders_of(call) if handing is None else handing

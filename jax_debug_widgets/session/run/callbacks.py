@@ -174,6 +174,11 @@ class RunCallbacks(Sequence[CallbackSummary]):
         with self._lock:
             return [self._summary(site, running[number]) for number, site in self._sites.items()]
 
+    def is_running_here(self) -> bool:
+        """Return whether the current thread is inside a callback of the run."""
+        here = threading.get_ident()
+        return any(one.thread == here and one.began_ns >= self._origin_ns for one in self._book.running())
+
     def _running(self) -> list[Running]:
         found = [one for one in self._book.running() if one.began_ns >= self._origin_ns]
         with self._lock:

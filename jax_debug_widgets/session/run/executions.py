@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jax_debug_widgets.events import FiringBatch, Tap
+from jax_debug_widgets.events import FiringBatch, ProgramTaps, Tap
 
 _MOST_CALLS = 10_000
 """The most calls of each program that are remembered one by one. More calls are not in flight at once."""
@@ -31,7 +31,7 @@ class Executions:
         if program is None:
             program = self._programs[id(taps)] = _Program(taps)
             seen: Counter[tuple[int, str]] = Counter()
-            for tap in taps:
+            for tap in (*taps, *(taps.left_out if isinstance(taps, ProgramTaps) else ())):
                 own = tap.site.id, tap.nesting.version
                 self._place[tap] = seen[own]
                 seen[own] += 1

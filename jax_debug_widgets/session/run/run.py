@@ -216,7 +216,11 @@ class Run(RunView):
         return saved
 
     def barrier(self, timeout: float | None = None) -> bool:
-        """Wait until the effects of all calls so far have happened, at most `timeout` seconds. Return whether they have."""
+        """Wait until the effects of all calls so far have happened, at most `timeout` seconds. Return whether they have.
+
+        Inside a callback of the run it does not wait, because the callback is one of these effects.
+        """
+        timeout = 0 if self.callbacks.is_running_here() else timeout
         try:
             with self.life.waiting() if self.call_log.pending() else nullcontext():
                 return self.call_log.wait_until_drained(timeout)
