@@ -22,7 +22,7 @@ class Collector:
     def collect(self) -> None:
         """Move all firings from the boxes to the runs that read them. Safe from any thread."""
         self._capture.gate.count()
-        self._capture.handover.backlog.tell()
+        self._capture.handover.backlog.report()
         with self._runs.lock, uninterrupted():
             for number, box in list(self._capture.boxes.items()):
                 run = self._runs.reads(number) or self._runs.latest_of(number)

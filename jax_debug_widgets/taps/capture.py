@@ -108,7 +108,7 @@ class Capture:
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lines_of: LinesOf = lambda _code, _watch: {}
         self.lanes = LaneHooks(self._wants_lanes)
-        self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
+        self.handover = HandoverHooks(self._make_reporter, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self.sampled_calls = SampledCalls(lambda: self.sites.counter().takes)
         self._trace_counts, self.around_traces = TraceCounts(), AroundTraces()
@@ -291,7 +291,7 @@ class Capture:
             made.every = on_device
         return made
 
-    def _make_teller(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
+    def _make_reporter(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
         # A log must reach its handlers, and a print that must raise has to run when it fires.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None

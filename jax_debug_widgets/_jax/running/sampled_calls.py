@@ -22,6 +22,7 @@ from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 from jax_debug_widgets._jax.running.dispatch import recorders_of
+from jax_debug_widgets._jax.running.further_results import wrap_calls
 from jax_debug_widgets._jax.running.handover import CallObserver, HandoverExecutable, Unobserved
 from jax_debug_widgets._jax.running.may_hand_over import must_call
 
@@ -120,30 +121,22 @@ class SampledCalls(Replacing):
         function: _Function | None = getattr(self._here, "left_out", None)
         if function is not None and function.watched is not None:
             executable = computation.compile()  # JAX does so next, and keeps the executable.
-            if not isinstance(executable.build_unsafe_call, _Build):
-                executable.build_unsafe_call = _Build(executable.build_unsafe_call, self, function.watched)
+            wrap_calls(executable, partial(self._observed, function.watched), SampledCalls)
         return computation
 
     def _fast_path(self, theirs: Any, executable: Any, *args: Any) -> Any:
         return None if executable in self._chosen else theirs(executable, *args)
 
-
-class _Build:
-    """Replaces `build_unsafe_call` of a plain program: its calls are executions of the watched sites, too."""
-
-    def __init__(self, theirs: Callable[[], Any], hooks: SampledCalls, watched: Recorders) -> None:
-        self._theirs, self._hooks, self._watched = theirs, hooks, watched
-
-    def __call__(self) -> Any:
-        call = self._theirs()
-        left_out = tuple(tap for tap in self._watched.taps if tap.site.watch)
+    def _observed(self, watched: Recorders, call: Any) -> Any:
+        """Return what runs a plain program, from JAX's `call`: its calls are executions of the watched sites, too."""
+        left_out = tuple(tap for tap in watched.taps if tap.site.watch)
         own = _recorders_of(call)
         if own is not None:
             own.taps = (*own.taps, *left_out)
             return call
         recorders = Recorders((), fire_elsewhere=False, are_results=True)
         recorders.taps = left_out
-        return _Reported(call, self._hooks, recorders)
+        return _Reported(call, self, recorders)
 
 
 class _Reported:

@@ -297,7 +297,7 @@ class CallLog:
 
     def wait_until_drained(self, timeout: float | None) -> bool:
         """Block until no call is pending, at most `timeout` seconds. Return whether none is."""
-        return self._news.wait_until_drained(timeout, self._backlog.tell)
+        return self._news.wait_until_drained(timeout, self._backlog.report)
 
     def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
         """Note that the current thread has waited in JAX's function `what`; times are in ns of `perf_counter_ns`."""
