@@ -94,9 +94,9 @@ class Nesting:
             if self.devices is not None:
                 devices = math.prod(np.shape(self.devices))
             return self.expected * devices
-        if self.groups or (self.fires_once and share.teller is None):
+        if self.groups or (self.fires_once and share.reporter is None):
             return None
-        return self.expected * (share.is_teller if self.fires_once else share.devices)
+        return self.expected * (share.is_reporter if self.fires_once else share.devices)
 
     @property
     def fires_once(self) -> bool:

@@ -194,9 +194,9 @@ class Capture:
 
     def is_stale(self, retraced: CachedProgram) -> None:
         """Note that a cached program runs although tracing its function now would give another program."""
-        told = self._outcomes_here().stale
-        if retraced not in told:
-            told[retraced] = self._stale_reads.of(retraced)
+        stale = self._outcomes_here().stale
+        if retraced not in stale:
+            stale[retraced] = self._stale_reads.of(retraced)
 
     def _outcomes_here(self) -> OutcomeBook:
         """Return the outcomes of the current thread's capture."""

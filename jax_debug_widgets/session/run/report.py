@@ -49,14 +49,14 @@ _MOST_PLACES = 5
 def told_elsewhere(program: Recorders) -> str:
     """Say which prints of a program over several processes fire only in another process, and in which; empty for none."""
     share = program.share
-    if share is None or share.is_teller or share.teller is None:
+    if share is None or share.is_reporter or share.reporter is None:
         return ""
     places = list(dict.fromkeys(tap.site.where for tap in program.taps if tap.nesting.fires_once))
     if not places:
         return ""
     named = ", ".join(places[:_MOST_PLACES]) + (", ..." if len(places) > _MOST_PLACES else "")
     return (
-        f"Reported by process {share.teller}, not here: {named}. Outside of `shard_map`, a program over several processes "
+        f"Reported by process {share.reporter}, not here: {named}. Outside of `shard_map`, a program over several processes "
         "prints and calls back on the first of its devices only."
     )
 
