@@ -45,9 +45,9 @@ class Collector:
         """Count the times and arrays that wait in the box of `run`, see `Inbox.waiting`."""
         return self._capture.box(run.box).firings.waiting
 
-    def tell_threads(self, run: Run, told: bool = True) -> None:
+    def tell_threads(self, run: Run, reported: bool = True) -> None:
         """Note the thread of each event of `run` from now on; with `told=False`, do so no longer."""
-        self._capture.box(run.box).firings.stamps.tell_threads(told)
+        self._capture.box(run.box).firings.stamps.tell_threads(reported)
 
 
 def _ingest(run: Run, batch: FiringBatch) -> None:

@@ -34,8 +34,8 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> 
       saved: whether the text is for a saved notebook, which is read later.
     """
     parts = [headline(snapshot, saved=saved)]
-    told = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
-    parts += [f"  {' · '.join(told)}"] if told else []
+    facts = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
+    parts += [f"  {' · '.join(facts)}"] if facts else []
     parts += [f"  ! {note}" for note in snapshot.status.notes]
     if snapshot.first_nonfinite:
         parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")

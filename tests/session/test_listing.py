@@ -80,7 +80,7 @@ def test_the_listing_sends_a_running_run_at_intervals_and_at_its_end(comms, monk
     told = []
     for seconds, over in ((100.0, False), (100.1, False), (100.25, False), (100.3, False), (100.31, True)):
         monkeypatch.setattr("jax_debug_widgets.session.panel.listing.time.monotonic", lambda now=seconds: now)
-        its_own.tell(run, over=over)
+        its_own.report(run, over=over)
         told.append(len(comms[-1].sent))
     assert told == [2, 2, 3, 3, 4]
 

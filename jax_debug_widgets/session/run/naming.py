@@ -178,9 +178,9 @@ def choose(
     if leaves:
         msg = f"{name!r} is a tree; its leaves are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
         raise KeyError(msg)
-    said = untaken.said_of(name)
-    if said:
-        raise KeyError(said)
+    why = untaken.said_of(name)
+    if why:
+        raise KeyError(why)
     # A watched value is listed by its name only, because it has nine statistics.
     known = sorted({choice.site.label if choice.site.watch else _told(choice) for choice in choices})
     near = difflib.get_close_matches(

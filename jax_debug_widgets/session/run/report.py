@@ -221,9 +221,9 @@ def _of_failure(run: Reported) -> Iterator[str]:
         yield sentence
 
 
-def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
-    sampled = {site.id: said.get(site.id, run.options.every) for site in run.store.sites()}
-    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
+def _sampled(run: Reported, chosen: dict[int, int]) -> dict[int, int]:
+    sampled = {site.id: chosen.get(site.id, run.options.every) for site in run.store.sites()}
+    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in chosen}
 
 
 def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:
