@@ -202,7 +202,7 @@ class DeviceRing(RingRecords):
 
 @functools.cache
 def _blocks() -> PinnedBlocks | None:
-    what = "what loops on the GPU say is handed over by Python, which costs more"
+    what = "loops on the GPU hand over prints and watched values by calls of Python, which cost more"
     is_available = can_be_written("jax_debug_widgets._jax.passes.device_rings_native", what)
     return PinnedBlocks(_native().pinned_memory) if is_available else None
 
