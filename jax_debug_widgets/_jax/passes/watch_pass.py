@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
-from jax_debug_widgets._jax.passes.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.passes.conditions import can_have_one_predicate, with_one_predicate
 from jax_debug_widgets._jax.passes.infinities import meant_infinities
 from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.passes.uses import VariableUses
@@ -162,7 +162,7 @@ class WatchPass:
         condition = equation.params["cond_jaxpr"]
         place = replace(place, counters=place.counters[:-1])  # The counter of its own loop is valid only in the body.
         is_plain = not condition.out_avals[0].shape
-        can_watch = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
+        can_watch = is_plain or (can_have_one_predicate(equation) and not has_debugging(condition.jaxpr))
         if self._is_sampled(equation) or not can_watch:
             inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
             self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_jaxpr"))
@@ -233,4 +233,4 @@ def _asking(equation: Any, condition: Any) -> Any:
     """Return a `while` with this condition. Where JAX evaluates it again for each lane, that evaluation stays unchanged."""
     plain = equation.params["cond_jaxpr"]
     asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
-    return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked
+    return with_one_predicate(asked, plain.jaxpr) if plain.out_avals[0].shape else asked
