@@ -69,7 +69,7 @@ def pages() -> list[Path]:
     """Return all files to check."""
     code = [*(ROOT / "jax_debug_widgets").rglob("*.py"), *(ROOT / "js" / "src").rglob("*.ts*")]
     written = [*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").glob("*.md") if path.name != "behaviours.md")]
-    return sorted(path for path in (*code, *written) if path.name != "CHANGELOG.md")
+    return sorted((*code, *written))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jax_debug_widgets._jax.compat.arrays import on_cpu
 from jax_debug_widgets.events import CallContext, CallSite, Inbox, Nesting, Outcome, StaleRead, Tap, times_of
@@ -32,8 +32,7 @@ CALLING = frozenset({"callback", "breakpoint", "pure", "io"})
 """The kinds of equations that call one of the user's functions with the values."""
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A call of a user's function that has not ended: its tap, its begin in ns of `perf_counter_ns`, and its thread's ident."""
 
     tap: Tap

@@ -51,6 +51,8 @@ class Results:
 
     def keep(self, result: Sequence[Any]) -> Returned:
         """Keep a result. Called before the user's function can be called again."""
+        if not result:
+            return Returned((), 0)
         arrays = tuple(map(np.asarray, result))
         nbytes = sum(array.nbytes for array in arrays)
         if nbytes > self.limit // 2:

@@ -67,7 +67,7 @@ NEEDED: dict[str, dict[str, str]] = {
         "discharge": "register_discharge_rule",
         "effects": "JaxprInputEffect ordered_effects",
         "linear_util": "wrap_init",
-        "mesh": "empty_abstract_mesh empty_concrete_mesh",
+        "mesh": "empty_abstract_mesh empty_concrete_mesh get_concrete_mesh",
         "mlir": "lower_jaxpr_to_module(module_name, jaxpr, *, axis_context, platforms) set_sharding",
         "shard_map": "eager_rules[debug_print](mesh) eager_rules[debug_callback](mesh)",
         "sharding_impls": "SPMDAxisContext SdyArray SdyArrayList ShardingContext UNSPECIFIED",

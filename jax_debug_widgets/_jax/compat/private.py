@@ -33,8 +33,8 @@ class PrivateModule:
         return found
 
 
-_LASTING = (type, Primitive, threading.local)
-"""The kinds of objects that are looked up once. A function may be replaced, so it is looked up each time."""
+_LASTING = (type, Primitive, threading.local, type(jax.default_device))
+"""The kinds of objects that are looked up once: JAX's options, too. Functions may be replaced, so they are not."""
 
 
 def module(path: str) -> Any:
