@@ -130,7 +130,7 @@ def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
         frame = seen.checked.frames[0]
         option = seen.checked.option
         word = next((kind.word for kind in Kind if kind.option == option), option)
-        why = f"What it is cannot be told: {type(error).__name__}: {error}."
+        why = f"The explanation failed: {type(error).__name__}: {error}."
         where = f"{name_file(frame.file)}:{frame.line}"
         span = frame.line, frame.column, frame.end_line, frame.end_column
         headline = f"the check {option} has found something in {seen.checked.primitive}"

@@ -46,7 +46,7 @@ class Collector:
         return self._capture.box(run.box).firings.waiting
 
     def tell_threads(self, run: Run, reported: bool = True) -> None:
-        """Note the thread of each event of `run` from now on; with `told=False`, do so no longer."""
+        """Note the thread of each event of `run` from now on; with `reported=False`, do so no longer."""
         self._capture.box(run.box).firings.stamps.tell_threads(reported)
 
 

@@ -101,7 +101,7 @@ def numba_compiles() -> bool:
     return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
 
 
-def taken(within: float) -> float:
+def seconds_waited(within: float) -> float:
     """Return the seconds that this thread has waited for Numba in a stage that took the last `within` seconds; forget them.
 
     What ended earlier is of the stage around it: while a program is prepared, small functions are traced.

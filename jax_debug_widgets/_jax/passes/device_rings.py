@@ -37,7 +37,7 @@ def _native() -> Any:
 
 
 class PinnedBlocks:
-    """Hands out blocks of pinned memory of `RING_BYTES`. Pinned memory is never freed, so that blocks are used again."""
+    """Hands out blocks of pinned memory of `RING_BYTES`. They are used again, because pinned memory is never freed."""
 
     def __init__(self, allocate: Callable[[int], tuple[np.ndarray, int]]) -> None:
         self._allocate = allocate
@@ -191,7 +191,7 @@ class DeviceRing(RingRecords):
             self.record(*arrays)
 
     def _warn_of_lost(self) -> None:
-        """Warn if the GPU could not be told to write some records."""
+        """Warn if the kernels of some records could not be launched."""
         if lost := int(self._head[self._native.LOST]):
             error = int(self._head[self._native.LAUNCH_ERROR])
             self._head[self._native.LOST] = 0

@@ -66,7 +66,7 @@ the ring is full; it returns True, or False if the program must end."""
 MESSAGE = 14
 """The address of the text of the error if the program must end."""
 LOST, LAUNCH_ERROR = 15, 16
-"""How many records the GPU could not be told to write, and CUDA's last error."""
+"""For how many records no kernel could be launched, and CUDA's last error."""
 WANTED = 17
 """Whether the first operand is no array but a boolean: whether to write the record."""
 SIZES = 18
