@@ -105,10 +105,7 @@ class Store:
             self._tally.lost += count
 
     def follow(self, follower: Callable[[SegmentSlice], None] | None) -> None:
-        """Call `follower` with the kept events now, and with new events when they come. It must return at once.
-
-        None ends this.
-        """
+        """Call `follower` with the kept events now, and with new ones as they come; it must return at once. None ends this."""
         with self._lock:
             self._follower = follower
             for piece in self._kept.between(0, self._kept.count) if follower is not None else ():
