@@ -1,7 +1,8 @@
 """Measure what watching costs in training steps of a transformer, as GPUs run them: ratios to plain JAX.
 
 Program A: six layers of 512 in a scan, float32. B: twelve layers of 1024, bfloat16. C: A with a Python loop over its
-layers. They run on the default device. On a CPU they are small.
+layers. F: the forward pass alone, 24 layers of 512, float32. G: 24 layers of 1024, bfloat16. They run on the default device.
+On a CPU they are small. `python -m tests.benchmarks.gpu FILE A C` measures some of them; see `gpu_loops` for the others.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 import jax_debug_widgets as jdw
+from tests.benchmarks.gpu_loops import LOOPS, loops_and_reading
 from tests.benchmarks.timing import median, table
 from tests.devices import PLATFORMS
 
@@ -44,6 +46,7 @@ class Size:
     tokens: int
     dtype: Any = jnp.float32
     scanned: bool = True
+    backward: bool = True
     steps: int = 20
 
     def __str__(self) -> str:
@@ -53,12 +56,24 @@ class Size:
         )
 
 
+TEN = "x,y,q,k,v,scores,attn,mixed,h"
+FORWARD: dict[str, dict[str, Any]] = {
+    "ten names an iteration": {"watch": TEN},
+    "ten names, every 10th iteration": {"watch": TEN, "every": 10},
+}
+
 LARGE = {
     "A": Size(512, 6, 8, 256),
     "C": Size(512, 6, 8, 256, scanned=False),
     "B": Size(1024, 12, 16, 512, jnp.bfloat16, steps=10),
+    "F": Size(512, 24, 8, 256, backward=False),
+    "G": Size(1024, 24, 16, 512, jnp.bfloat16, backward=False, steps=10),
 }
-SMALL = {"A": Size(64, 2, 1, 8, steps=2), "C": Size(64, 2, 1, 8, scanned=False, steps=2)}
+SMALL = {
+    "A": Size(64, 2, 1, 8, steps=2),
+    "C": Size(64, 2, 1, 8, scanned=False, steps=2),
+    "F": Size(64, 2, 1, 8, backward=False, steps=2),
+}
 
 
 def normed(x):
@@ -67,7 +82,7 @@ def normed(x):
 
 
 def trained(size: Size) -> tuple[Callable[..., Any], Any, Any]:
-    """Return a jitted step of gradient descent, with its weights and its batch."""
+    """Return a jitted step of gradient descent, or the forward pass, with its weights and its batch."""
     width, layers, heads = size.width, size.layers, size.width // HEAD
     keys = jax.random.split(jax.random.key(0), 5)
 
@@ -107,7 +122,7 @@ def trained(size: Size) -> tuple[Callable[..., Any], Any, Any]:
         p = jax.tree.map(lambda a, b: (a - 1e-3 * b).astype(a.dtype), p, grads)
         return p, loss
 
-    return jax.jit(step), weights, batch
+    return jax.jit(step if size.backward else lambda p, x: (p, loss_of(p, x))), weights, batch
 
 
 def measured(size: Size) -> Iterator[dict[str, Any]]:
@@ -118,42 +133,52 @@ def measured(size: Size) -> Iterator[dict[str, Any]]:
     step, weights, batch = trained(size)
 
     def a_step() -> float:
-        now, start = weights, time.perf_counter()
+        now, losses, start = weights, [], time.perf_counter()
         for _ in range(size.steps):
-            now, _ = step(now, batch)
-        jax.block_until_ready(now)
+            now, loss = step(now, batch)
+            losses.append(loss)
+        jax.block_until_ready((now, losses))
         return (time.perf_counter() - start) / size.steps
 
     def first_and_later() -> tuple[float, float]:
         start = time.perf_counter()
         jax.block_until_ready(step(weights, batch))
         first = time.perf_counter() - start
+        a_step()  # XLA records its CUDA graphs, and the clock rate rises.
         return first, median([a_step() for _ in range(ROUNDS)])
 
     first_plain, plain = first_and_later()
     yield {"kind": "plain", "ms": plain * 1e3, "ratio": 1.0, "first": first_plain, "notes": []}
-    for kind, options in KINDS.items():
+    for kind, options in (KINDS if size.backward else FORWARD).items():
         with jdw.capture(**options) as run:
             first, later = first_and_later()
-        plain = (plain + a_step()) / 2  # The clock rate of a GPU changes while it works.
+        plain = (plain + median([a_step() for _ in range(3)])) / 2  # The clock rate of a GPU changes while it works.
         notes = [str(note) for note in run.notes]
         yield {"kind": kind, "ms": later * 1e3, "ratio": later / plain, "first": first - first_plain, "notes": notes}
 
 
-def main(told: TextIO | None = None) -> None:
+def main(told: TextIO | None = None, names: Sequence[str] = ()) -> None:
     """Print a table for each program, and write each row to a file as a line of JSON as soon as it is measured."""
     sizes = SMALL if jax.devices()[0].platform == "cpu" else LARGE
-    for name, size in sizes.items():
-        rows = []
-        for row in measured(size):
-            rows.append([row["kind"], f"{row['ms']:.3g}", f"{row['ratio']:.3f}", f"{row['first']:.1f}"])
-            if told is not None:
-                told.write(json.dumps({"program": name, "size": str(size), **row}) + "\n")
-                told.flush()
-        table(f"{name}: {size}", ["", "ms a step", "× plain", "first call, s more"], rows)
+    for name in names or sizes:
+        if name == LOOPS:
+            tell("in loops and of 268 MB", loops_and_reading(), told)
+        elif name in sizes:
+            tell(f"{name}: {sizes[name]}", ({"program": name, **row} for row in measured(sizes[name])), told)
+
+
+def tell(title: str, rows: Iterable[dict[str, Any]], told: TextIO | None) -> None:
+    """Print a table of rows, and write each row to the file."""
+    texts = []
+    for row in rows:
+        texts.append([f"{row['kind']}", f"{row['ms']:.3g}", f"{row['ratio']:.3f}", f"{row['first']:.1f}"])
+        if told is not None:
+            told.write(json.dumps(row) + "\n")
+            told.flush()
+    table(title, ["", "ms a step", "× plain", "first call, s more"], texts)
 
 
 if __name__ == "__main__":
     jax.config.update("jax_platforms", PLATFORMS)
     with open(sys.argv[1], "a", encoding="utf-8") as lines:
-        main(lines)
+        main(lines, sys.argv[2:])

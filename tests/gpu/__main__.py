@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,18 @@ PANEL = Path(str(resources.files("jax_debug_widgets")), "static", "panel.js")
 
 ROOMS = [
     f"tests/{room}"
-    for room in ["_jax", "taps", "callbacks", "session", "watch", "breakpoints", "plots", "magics", "widgets", "checks"]
+    for room in ["taps", "watch", "breakpoints", "callbacks", "session", "_jax", "checks", "plots", "magics", "widgets"]
 ]
-"""The folders with tests that run JAX programs and need neither JupyterLab nor a browser."""
+"""The folders with tests that run JAX programs and need neither JupyterLab nor a browser. What a GPU can break comes first."""
 
-COSTS_SHARE = 0.4
+COSTS = ("loops", "A", "C", "B", "F", "G")
+"""The programs of `tests.benchmarks.gpu`. Each is measured in a process of its own: one that crashes takes no other with it."""
+
+COSTS_SHARE = 0.45
 """The part of the time that the tables of costs may take."""
+
+STARTING_S = 120
+"""The seconds in which JAX must have found the device, and then, our kernels must be compiled."""
 
 ENDING_S = 15
 """How many seconds before the end of the time the last process is ended."""
@@ -50,22 +57,60 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--minutes", type=float, default=8, help="when the command has ended at the latest")
     parser.add_argument("--out", type=Path, default=Path(), help="the folder of the report")
-    parser.add_argument("--workers", type=int, default=min(8, os.cpu_count() or 1), help="processes that run tests")
+    workers = max(1, min(12, (os.cpu_count() or 1) - 2))
+    parser.add_argument("--workers", type=int, default=workers, help="processes that run tests")
     parser.add_argument("--no-costs", action="store_true", help="tests only")
     return parser.parse_args()
 
 
-def run(command: list[str], seconds: float, **environment: str) -> str:
-    """Run a part of the command in a process of its own; return why it was ended, empty if it ended by itself."""
+def run(command: list[str], seconds: float, allowed: Collection[int] = (0,), **environment: str) -> str:
+    """Run a part of the command in a process of its own; return what went wrong: it was ended, or crashed. Else empty."""
     with subprocess.Popen(
         [sys.executable, *command], cwd=ROOT, env={**os.environ, **environment}, start_new_session=True
     ) as process:
         try:
             process.wait(max(seconds, 1))
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)  # Kills its workers, too.
-            return f"`{' '.join(command[:3])}` was ended after {seconds:.0f} s"
-    return ""
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return f"`{_named(command)}` was ended after {seconds:.0f} s"
+    return f"`{_named(command)}` ended with {process.returncode}" if process.returncode not in allowed else ""
+
+
+def _named(command: list[str]) -> str:
+    return " ".join(Path(part).name for part in command[:4])
+
+
+def costs(seconds: float, lines: Path) -> list[str]:
+    """Measure; return what went wrong."""
+    over, told = time.monotonic() + seconds, []
+    for program in COSTS:
+        if over > time.monotonic():
+            told.append(run(["-m", "tests.benchmarks.gpu", str(lines), program], over - time.monotonic()))
+        else:
+            told.append(f"{program} was not measured: there was no time left")
+    return told
+
+
+def environment(ask: str = "device") -> dict[str, Any] | str:
+    """Return the versions and the device, or with `kernels` which of ours run there, or what went wrong."""
+    command = [sys.executable, "-m", "tests.gpu.environment", ask]
+    try:
+        found = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=STARTING_S, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        return f"{ask}: it did not start within {STARTING_S} s"
+    if found.returncode:
+        return f"{ask}: it ended with {found.returncode}: {found.stderr[-2000:]}"
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def kernels() -> list[str]:
+    """Return for each kind of our kernels whether they run on the GPU."""
+    found = environment("kernels")
+    return [found] if isinstance(found, str) else [f"kernels for {name}: {what}" for name, what in found.items()]
 
 
 def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
@@ -75,7 +120,8 @@ def tests(asked: argparse.Namespace, seconds: float, lines: Path) -> str:
     command += ["-p", "no:benchmark", "-c", "tests/gpu/settings.ini", "--rootdir", ".", "--confcutdir", "."]
     if asked.workers > 1 and importlib.util.find_spec("xdist") is not None:
         command += ["-n", str(asked.workers)]
-    return run([*command, *asked.tests], seconds, JDW_GPU_LINES=str(lines))
+    # Pytest returns 1 if tests fail.
+    return run([*command, *asked.tests], seconds, (0, 1), JDW_GPU_LINES=str(lines))
 
 
 def main() -> int:
@@ -90,20 +136,16 @@ def main() -> int:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        lines, costs = Path(folder, "tests.jsonl"), Path(folder, "costs.jsonl")
-        found = subprocess.run(
-            [sys.executable, "-m", "tests.gpu.environment"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        if found.returncode:
-            sys.stderr.write(found.stderr)
+        lines, costs_lines = Path(folder, "tests.jsonl"), Path(folder, "costs.jsonl")
+        found = environment()
+        if isinstance(found, str):
+            sys.stderr.write(f"{found}\n")
             return 1
-        environment: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
-        ended = []
-        if not asked.no_costs:
-            ended.append(run(["-m", "tests.benchmarks.gpu", str(costs)], COSTS_SHARE * (over - time.monotonic())))
-        ended.append(tests(asked, over - time.monotonic(), lines))
-        environment["notes"] = [why for why in ended if why]
-        report = report_of(environment, lines_in(lines), lines_in(costs))
+        noted = kernels() if os.environ["JDW_PLATFORM"] == "gpu" else []
+        wrong = [] if asked.no_costs else costs(COSTS_SHARE * (over - time.monotonic()), costs_lines)
+        wrong.append(tests(asked, over - time.monotonic(), lines))
+        found["notes"] = [*noted, *filter(None, wrong)]
+        report = report_of(found, lines_in(lines), lines_in(costs_lines))
     Path(asked.out, "gpu-report.json").write_text(json.dumps(report, indent=1) + "\n")
     Path(asked.out, "gpu-report.md").write_text(text_of(report))
     sys.stdout.write(text_of(report))

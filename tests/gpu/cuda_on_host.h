@@ -56,9 +56,14 @@ static std::mutex one_launch;
 // As cuStreamSynchronize: a launch has ended when it returns.
 extern "C" int synchronize(void*) { return 0; }
 
+// The error of all launches, as of a GPU that has failed; 0 if they work.
+extern "C" int launch_error;
+int launch_error = 0;
+
 // As cuLaunchKernel; `kernel` is a number of `kernels`.
 extern "C" int launch(unsigned long long kernel, unsigned blocks, unsigned, unsigned, unsigned, unsigned, unsigned,
                       unsigned, void*, void** arguments, void**) {
+  if (launch_error) return launch_error;
   std::lock_guard<std::mutex> lock(one_launch);
   const JOB job = *(const JOB*)arguments[0];
   std::barrier<> all(THREADS);

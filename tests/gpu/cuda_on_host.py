@@ -24,6 +24,7 @@ import pytest
 
 from jax_debug_widgets._jax.compat import cuda, ffi
 from jax_debug_widgets._jax.passes import emit
+from jax_debug_widgets._jax.passes.device_clock import DeviceClock
 from jax_debug_widgets.watch.statistics import statistics
 
 SOURCE = Path(statistics.__file__).with_name("statistics.cu")
@@ -40,9 +41,10 @@ def on_host() -> str:
 @functools.cache
 def rings_on_host() -> Any:
     """Register the custom call that writes into rings for the CPU; return the module that makes these rings."""
-    native = _imported("jax_debug_widgets._jax.passes.device_rings_native", RING_SOURCE, "Record")
-    native.CLOCK_OFFSET = 0  # The kernel reads the host's clock.
-    return importlib.import_module("jax_debug_widgets._jax.passes.device_rings")
+    _imported("jax_debug_widgets._jax.passes.device_rings_native", RING_SOURCE, "Record")
+    device_rings: Any = importlib.import_module("jax_debug_widgets._jax.passes.device_rings")
+    device_rings._clock = functools.cache(lambda: DeviceClock(lambda: (0, 0)))  # The kernel reads the host's clock.
+    return device_rings
 
 
 @contextmanager
@@ -53,14 +55,28 @@ def writing_into_device_rings() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def launches_failing(source: Path, error: int) -> Iterator[None]:
+    """Let CUDA refuse to launch the kernels of a source, with this error."""
+    refused = ctypes.c_int.in_dll(_libraries[source], "launch_error")
+    refused.value = error
+    try:
+        yield
+    finally:
+        refused.value = 0
+
+
+_libraries: dict[Path, Any] = {}
+
+
 def _imported(module: str, source: Path, argument: str) -> Any:
     """Import a module that runs the kernels of a source, which take an argument of this type, with a driver on the host."""
-    library = _compiled(source, argument)
+    library = _libraries[source] = _compiled(source, argument)
     functions = {"cuLaunchKernel": library.launch, "cuStreamSynchronize": library.synchronize}
 
-    def launch_and_wait(kernel: int, job: np.ndarray) -> None:
+    def launch_and_wait(kernel: int, job: np.ndarray, blocks: int = 1) -> None:
         arguments = (ctypes.c_void_p * 1)(job.ctypes.data)
-        library.launch(ctypes.c_uint64(kernel), 1, 1, 1, 8, 1, 1, 0, None, arguments, None)
+        library.launch(ctypes.c_uint64(kernel), blocks, 1, 1, 8, 1, 1, 0, None, arguments, None)
 
     def pinned_memory(size: int) -> tuple[np.ndarray, int]:
         memory = np.zeros(size // 8, np.uint64).view(np.uint8)

@@ -61,6 +61,10 @@ def _lines_of(report: Mapping[str, Any]) -> Iterator[str]:
     for test, reasons in sorted(by_test.items(), key=lambda one: -len(one[1])):
         yield f"- {len(reasons)} × `{test}`: {reasons[0]}"
     yield "\n## What watching costs"
-    yield "| program | | ms a step | × plain | first call, s more |\n|---|---|---|---|---|"
+    yield "| program | | ms a step | × plain | first call, s more | µs an event |\n|---|---|---|---|---|---|"
     for row in report["costs"]:
-        yield f"| {row['program']} | {row['kind']} | {row['ms']:.3g} | {row['ratio']:.3f} | {row['first']:.1f} |"
+        event = f"{row['us']:.1f}" if "us" in row else ""
+        figures = f"{row['ms']:.3g} | {row['ratio']:.3f} | {row['first']:.1f} | {event}"
+        yield f"| {row['program']} | {row['kind']} | {figures} |"
+    noted = {note: None for row in report["costs"] for note in row.get("notes", ())}
+    yield from (f"- noted: {note}" for note in noted)

@@ -10,6 +10,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from tests.gpu import __main__ as command
 from tests.gpu.__main__ import arguments
 from tests.gpu.report import report_of, text_of
 
@@ -60,6 +63,65 @@ def test_the_report_has_the_outcomes_of_tests(tmp_path):
     told = (tmp_path / "gpu-report.md").read_text()
     assert "1 passed, 2 failed, 1 skipped, 0 not run, 4 collected" in told
     assert "test_fails`: AssertionError: as it should" in told
+
+
+def test_what_crashes_or_hangs_is_told_and_the_rest_is_measured(monkeypatch, tmp_path):
+    programs = {"fails": "raise SystemExit(3)", "hangs": "import time; time.sleep(60)", "dies": "import os; os.abort()"}
+    monkeypatch.setattr(command, "COSTS", (*programs, "works"))
+    lines, run = tmp_path / "costs.jsonl", command.run
+
+    def run_instead(asked, seconds):
+        code = programs.get(asked[-1], f"open({str(lines)!r}, 'a').write('{{}}')")
+        return run(["-c", code], min(seconds, 3))
+
+    monkeypatch.setattr(command, "run", run_instead)
+    told = command.costs(100, lines)
+    assert "ended with 3" in told[0]
+    assert "was ended after 3 s" in told[1]
+    assert "ended with -6" in told[2]
+    assert told[3] == ""
+    assert lines.read_text() == "{}"
+    assert command.costs(0, lines)[-1] == "works was not measured: there was no time left"
+
+
+@pytest.mark.parametrize(
+    ("code", "why"), [("print(", "SyntaxError"), ("import time; time.sleep(60)", "did not start within 2 s")]
+)
+def test_a_device_that_does_not_start_ends_the_command(monkeypatch, code, why):
+    started = subprocess.run
+    monkeypatch.setattr(command, "STARTING_S", 2)
+    monkeypatch.setattr(
+        command.subprocess, "run", lambda _, **options: started([sys.executable, "-c", code], **options)
+    )
+    assert why in command.environment()
+    (note,) = command.kernels()
+    assert note.startswith("kernels: it ")
+    assert why in note
+
+
+def test_without_a_gpu_the_command_refuses(monkeypatch):
+    monkeypatch.setenv("JDW_PLATFORM", "gpu")
+    told = str(command.environment())
+    assert told.startswith("device: it ended with 1")
+    assert "JAX finds no device for JDW_PLATFORM=gpu" in told or "cuda" in told
+
+
+def test_the_report_says_which_kernels_run():
+    environment = {**os.environ, "JDW_PLATFORM": "cpu"}
+    asked = [sys.executable, "-m", "tests.gpu.environment", "kernels"]
+    told = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    found = json.loads(told.splitlines()[-1])
+    assert found["statistics"] == "not used", "this is no GPU"
+    assert found["rings"].startswith("CUDA cannot be used") or found["rings"] == "not used"
+
+
+def test_costs_of_loops_and_notes_are_in_the_report():
+    costs = [
+        {"program": "a loop", "kind": "a print", "ms": 0.01, "ratio": 2.0, "first": 0.1, "us": 3.75, "notes": ["once"]}
+    ]
+    text = text_of(report_of({}, [], [*costs, *costs]))
+    assert "| a loop | a print | 0.01 | 2.000 | 0.1 | 3.8 |" in text
+    assert text.count("- noted: once") == 1
 
 
 def test_the_command_runs_all_suitable_tests_by_default(monkeypatch):

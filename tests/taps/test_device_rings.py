@@ -18,6 +18,7 @@ from jax import lax
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import cuda
 from jax_debug_widgets._jax.passes import ring_records
+from jax_debug_widgets._jax.passes.device_clock import DeviceClock
 from jax_debug_widgets.session import current_session
 from jax_debug_widgets.watch.statistics import statistics
 from tests.gpu import cuda_on_host
@@ -71,10 +72,10 @@ def records_of(numbers, native, **words: Any):
 def filled(device_rings, slots, *, written=None):
     """A ring with these slots at its beginning."""
     native = device_rings._native()
-    ring = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), device_rings.PinnedBlocks(native.pinned_memory))
+    blocks = device_rings.PinnedBlocks(native.pinned_memory)
+    ring = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), blocks, DeviceClock(lambda: (0, 0)))
     ring._block[0][: slots.nbytes].view(np.uint64)[:] = slots.ravel()
     ring._head[native.WRITTEN] = len(slots) if written is None else written
-    ring._clock._offset = 0
     return ring
 
 
@@ -214,18 +215,20 @@ def test_events_whose_kernel_could_not_be_launched_are_reported(device_rings):
     assert found[2][0][:, 0].tolist() == [2]
 
 
-def test_a_clock_keeps_records_between_their_launch_and_the_time_they_are_seen(device_rings):
-    clock = device_rings.DeviceClock(1000)
-    device, launched = np.array([10, 20, 30]), np.array([1009, 1015, 1028])
-    assert clock.to_host(device, launched, 1100).tolist() == [1010, 1020, 1030]
-    assert clock.to_host(device, launched + 50, 1100).tolist() == [1059, 1069, 1079], "the GPU's clock is slow"
-    assert clock.to_host(device, launched, 1040).tolist() == [1020, 1030, 1040], "the GPU's clock is fast"
+def test_records_of_another_gpus_clock_are_between_their_launch_and_the_time_they_are_seen(device_rings):
+    ring = filled(device_rings, records_of([], device_rings._native()))
+    device, launched, late = np.array([10, 20, 30]), np.array([9, 15, 28]), 10**10
+    assert ring._host_times(device, launched, 100).tolist() == [10, 20, 30]
+    assert ring._host_times(device, launched, 29).tolist() == [10, 20, 29], "few ns change no other record"
+    assert ring._host_times(device, launched + late, 100 + late).tolist() == [late + at for at in (9, 19, 29)]
+    assert ring._host_times(device + 5, launched + late, 100 + late).tolist() == [late + at for at in (14, 24, 34)]
 
 
 def test_the_memory_of_a_ring_that_is_over_is_used_again(device_rings):
     native = device_rings._native()
     blocks = device_rings.PinnedBlocks(native.pinned_memory)
-    ring = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), blocks)
+    clock = DeviceClock(lambda: (0, 0))
+    ring = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), blocks, clock)
     memory, kept = ring._block[0], threading.Event()
     memory[:] = 1
     ring.is_written_as_long_as(kept)
@@ -233,16 +236,68 @@ def test_the_memory_of_a_ring_that_is_over_is_used_again(device_rings):
     del kept
     gc.collect()
     assert ring.is_over
-    again = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), blocks)
+    again = device_rings.DeviceRing([F32], np.zeros(1, np.uint64), blocks, clock)
     assert again._block[0] is memory
     assert not memory.any()
 
 
 def test_a_kernel_that_writes_nothing_is_noticed_when_it_is_loaded(device_rings, monkeypatch):
     native = device_rings._native()
+    least, most = native.measured_offsets()
+    assert least <= most
     monkeypatch.setattr(native, "launch_and_wait", lambda _kernel, _job: None)
     with pytest.raises(cuda.CudaError, match="a record that a kernel wrote into pinned memory did not arrive"):
-        native._measured_clock_offset()
+        native.measured_offsets()
+
+
+def test_a_program_does_not_wait_for_ever_for_room(device_rings, monkeypatch):
+    monkeypatch.setattr(device_rings, "RING_BYTES", 512)
+    monkeypatch.setattr(device_rings, "_PATIENCE_S", 0.1)
+    program = printing(50)
+    with jdw.capture() as run:
+        program(0.0)
+        jax.effects_barrier()
+        assert len(texts(run)) == 50
+        with monkeypatch.context() as patched:
+            patched.setattr(device_rings.DeviceRing, "_move", lambda _ring: None)  # As if an earlier record never came.
+            jax.block_until_ready(program(0.0))
+        with pytest.warns(UserWarning, match=r"\d+ events of a loop are lost: their ring stayed full"):
+            run.collect()
+        assert 50 < len(texts(run)) < 100
+        program(0.0)
+        jax.effects_barrier()
+        assert texts(run)[-50:] == [str(number) for number in range(50)], "there is room again"
+
+
+def test_a_loop_without_memory_for_its_ring_calls_python(device_rings, monkeypatch):
+    def none(_size):
+        raise cuda.CudaError("cuMemHostAlloc failed with error 2")
+
+    monkeypatch.setattr(device_rings._native(), "pinned_memory", none)
+    with (
+        jdw.capture() as run,
+        pytest.warns(UserWarning, match="A loop has no ring, so .* Python.*: cuMemHostAlloc failed"),
+    ):
+        printing(3)(0.0)
+    jax.effects_barrier()
+    assert texts(run) == ["0", "1", "2"]
+
+
+@pytest.mark.skipif(IS_GPU, reason="a GPU's launches work")
+@writing
+def test_events_are_lost_with_a_warning_while_launches_fail():
+    program = printing(3)
+    with jdw.capture() as run:
+        program(0.0)
+        jax.effects_barrier()
+        assert texts(run) == ["0", "1", "2"]
+        with cuda_on_host.launches_failing(cuda_on_host.RING_SOURCE, 719):
+            jax.block_until_ready(program(0.0))
+        with pytest.warns(UserWarning, match=r"3 events of a loop are lost: .* \(error 719\)"):
+            run.collect()
+        program(0.0)
+    jax.effects_barrier()
+    assert texts(run) == ["0", "1", "2"] * 2
 
 
 def test_threads_share_a_small_ring(device_rings, monkeypatch):
@@ -300,6 +355,33 @@ def test_events_come_while_the_program_runs():
         thread.join()
     assert ages == sorted(ages)
     assert 0 <= ages[0] <= time.perf_counter_ns() - began
+
+
+@writing
+def test_events_of_several_rings_come_in_their_order_while_the_program_runs():
+    length = 3000
+
+    def body(i, x):
+        jax.debug.print("a {}", i)
+        x = jnp.sin(x)
+        jax.debug.print("b {} {}", i, x)  # After the sine, and with it after the first print.
+        return x
+
+    program = jax.jit(lambda x: lax.fori_loop(0, length, body, x))
+    with jdw.capture() as run:
+        thread = threading.Thread(target=program, args=(1.0,))
+        thread.start()
+        while thread.is_alive():
+            run.collect()
+        thread.join()
+    jax.effects_barrier()
+    order = [tuple(event.text.split()[:2]) for event in run.events]
+    numbers = [int(number) for _, number in order]
+    assert len(order) == 2 * length
+    assert numbers == sorted(numbers), "no event overtakes one of an earlier iteration"
+    assert len(set(order)) == 2 * length
+    times = [event.time_ns for event in run.events]
+    assert times == sorted(times)
 
 
 @pytest.fixture

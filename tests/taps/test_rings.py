@@ -10,6 +10,7 @@ from contextlib import nullcontext
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
@@ -303,3 +304,16 @@ def test_loops_call_python_if_jax_lacks_the_names_for_rings(monkeypatch):
     monkeypatch.undo()
     rings._is_available.cache_clear()
     assert "jax_debug_widgets_ring" in lowered(looped(printing), 1.0)
+
+
+def is_scalar(each):
+    return isinstance(each, type) and issubclass(each, np.generic) and "complex" not in each.__name__
+
+
+def test_types_whose_elements_take_no_whole_byte_call_python():
+    types = [np.dtype(each) for each in vars(ml_dtypes).values() if is_scalar(each)]
+    in_parts = [dtype for dtype in types if (jnp.iinfo if "int" in dtype.name else jnp.finfo)(dtype).bits % 8]
+    assert {"int2", "uint4"} <= {dtype.name for dtype in in_parts} < {dtype.name for dtype in types}
+    recorded = [dtype for dtype in types if ring_records.can_be_recorded([jax.ShapeDtypeStruct((8,), dtype)])]
+    assert not set(recorded) & set(in_parts)
+    assert set(recorded) | set(in_parts) == set(types)

@@ -26,6 +26,9 @@ THREADS = 256
 _PORTABLE, _MAPPED = 1, 2
 """`CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`."""
 
+_NON_BLOCKING = 1
+"""`CU_STREAM_NON_BLOCKING`."""
+
 _OPTIONS = (b"--std=c++17",)
 
 
@@ -42,9 +45,13 @@ def kernels(source: bytes, names: Sequence[str]) -> list[int]:
       CudaError: there is no driver, no NVRTC, or the source cannot be compiled or loaded.
     """
     cuda = driver()
-    code = _compiled(source, _architecture(cuda))
-    library = ctypes.c_void_p()
-    _check(cuda.cuLibraryLoadData(ctypes.byref(library), code, None, None, 0, None, None, 0), "cuLibraryLoadData")
+    library, architecture = ctypes.c_void_p(), _architecture(cuda)
+
+    def load(code: bytes) -> int:
+        return cuda.cuLibraryLoadData(ctypes.byref(library), code, None, None, 0, None, None, 0)
+
+    if load(_compiled(source, architecture)):  # What was kept on disk may be damaged, or be of another compiler.
+        _check(load(_compiled(source, architecture, anew=True)), "cuLibraryLoadData")
     found = []
     for name in names:
         kernel = ctypes.c_void_p()
@@ -89,8 +96,8 @@ def function_address(name: str) -> int:
     return ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value or 0
 
 
-def launch_and_wait(kernel: int, argument: np.ndarray) -> None:
-    """Launch a kernel with one block of `THREADS` threads, and wait for it.
+def launch_and_wait(kernel: int, argument: np.ndarray, blocks: int = 1) -> None:
+    """Launch a kernel with `THREADS` threads a block on the first GPU, and wait for it. It waits for no other stream.
 
     Args:
       argument: the bytes of its only argument.
@@ -100,10 +107,19 @@ def launch_and_wait(kernel: int, argument: np.ndarray) -> None:
     """
     cuda = driver()
     arguments = (ctypes.c_void_p * 1)(argument.ctypes.data)
-    with _context(cuda, _used_devices(cuda)[0]):
-        grid = (1, 1, 1, THREADS, 1, 1, 0)
-        _check(cuda.cuLaunchKernel(ctypes.c_void_p(kernel), *grid, None, arguments, None), "cuLaunchKernel")
-        _check(cuda.cuStreamSynchronize(None), "cuStreamSynchronize")
+    device = _used_devices(cuda)[0]
+    with _context(cuda, device):
+        stream, grid = _stream(device), (blocks, 1, 1, THREADS, 1, 1, 0)
+        _check(cuda.cuLaunchKernel(ctypes.c_void_p(kernel), *grid, stream, arguments, None), "cuLaunchKernel")
+        _check(cuda.cuStreamSynchronize(stream), "cuStreamSynchronize")
+
+
+@functools.cache
+def _stream(_device: int) -> ctypes.c_void_p:
+    """A stream of ours on a device, whose context is current. The default stream would wait for other libraries' streams."""
+    stream = ctypes.c_void_p()
+    _check(driver().cuStreamCreate(ctypes.byref(stream), _NON_BLOCKING), "cuStreamCreate")
+    return stream
 
 
 def pinned_memory(size: int) -> tuple[np.ndarray, int]:
@@ -125,12 +141,23 @@ def pinned_memory(size: int) -> tuple[np.ndarray, int]:
 
 
 def compiled(source: bytes, architecture: str) -> bytes:
-    """Compile a source with NVRTC for an architecture, `sm_90` say.
+    """Compile a source for an architecture, `sm_90` say, with the first NVRTC that knows it.
 
     Raises:
       CudaError: there is no NVRTC, or the source is wrong; the message has the compiler's words.
     """
-    nvrtc = _nvrtc()
+    problems = []
+    for nvrtc in _all_nvrtc():
+        try:
+            return _compiled_by(nvrtc, source, architecture)
+        except CudaError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    raise CudaError("there is no NVRTC: pip install nvidia-cuda-nvrtc (CUDA 13) or nvidia-cuda-nvrtc-cu12")
+
+
+def _compiled_by(nvrtc: Any, source: bytes, architecture: str) -> bytes:
     program = ctypes.c_void_p()
     made = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"jax_debug_widgets.cu", 0, None, None)
     _check(made, "nvrtcCreateProgram")
@@ -152,17 +179,17 @@ def _text(nvrtc: Any, program: Any, kind: str) -> bytes:
     return text.raw
 
 
-def _nvrtc() -> Any:
-    """NVRTC of the Python environment, or else of the system."""
+def _all_nvrtc() -> Iterator[Any]:
+    """NVRTC of the Python environment and of the system, the oldest first: what it compiles runs with any newer driver.
+
+    It is `nvidia/cu13/lib/libnvrtc.so.13`, or `nvidia/cuda_nvrtc/lib/libnvrtc.so.12`.
+    """
     package = importlib.util.find_spec("nvidia")
     folders = list(package.submodule_search_locations or ()) if package else []
-    found = [path for folder in folders for path in sorted(Path(folder).glob("*/lib/libnvrtc.so.*"), reverse=True)]
-    system = [f"libnvrtc.so.{version}" for version in (13, 12)]
-    for path in [*found, *system]:
-        if ".alt." not in str(path):
-            with contextlib.suppress(OSError):
-                return ctypes.CDLL(str(path))
-    raise CudaError("there is no NVRTC: pip install nvidia-cuda-nvrtc (CUDA 13) or nvidia-cuda-nvrtc-cu12")
+    found = [path for folder in folders for path in Path(folder).glob("*/lib/libnvrtc.so.*")]
+    for path in [*sorted(found, key=lambda path: path.name), *(f"libnvrtc.so.{version}" for version in (12, 13))]:
+        with contextlib.suppress(OSError):
+            yield ctypes.CDLL(str(path))
 
 
 def _architecture(cuda: Any) -> str:
@@ -204,35 +231,47 @@ def _load_now(cuda: Any, device: int, handles: Sequence[int]) -> None:
         for handle in handles:
             function = ctypes.c_void_p()
             _check(cuda.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(handle)), "cuKernelGetFunction")
+            if hasattr(cuda, "cuFuncLoad"):  # Since CUDA 12.4.
+                _check(cuda.cuFuncLoad(function), "cuFuncLoad")
 
 
 @contextlib.contextmanager
 def _context(cuda: Any, device: int) -> Iterator[None]:
     """Make the primary context of a device, which is XLA's, current on this thread."""
-    context = ctypes.c_void_p()
-    _check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
+    _check(cuda.cuCtxPushCurrent_v2(_primary_context(device)), "cuCtxPushCurrent")
     try:
-        _check(cuda.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
-        try:
-            yield
-        finally:
-            cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        yield
     finally:
-        cuda.cuDevicePrimaryCtxRelease_v2(device)
+        cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
 
 
-def _compiled(source: bytes, architecture: str) -> bytes:
-    """The compiled source, as `compiled` gives it; from disk if it is there."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kept = home / "jax_debug_widgets" / f"{hashlib.sha256(source).hexdigest()[:16]}_{architecture}.cubin"
-    with contextlib.suppress(OSError):
-        return kept.read_bytes()
+@functools.cache
+def _primary_context(device: int) -> ctypes.c_void_p:
+    """The primary context of a device. It is kept for ever: without it our pinned memory would be gone, while Python reads it.
+
+    XLA gives it back if its clients are cleared.
+    """
+    context = ctypes.c_void_p()
+    _check(driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
+    return context
+
+
+def _compiled(source: bytes, architecture: str, *, anew: bool = False) -> bytes:
+    """The compiled source, as `compiled` gives it; from disk if it is there, unless `anew`."""
+    kept = None
+    with contextlib.suppress(OSError, RuntimeError):  # This user may have no home.
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        told = hashlib.sha256(source + b"".join(_OPTIONS)).hexdigest()[:16]
+        kept = home / "jax_debug_widgets" / f"{told}_{architecture}.cubin"
+        if not anew:
+            return kept.read_bytes()
     code = compiled(source, architecture)
     with contextlib.suppress(OSError):  # Without it, it is compiled again.
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        written = kept.with_suffix(f".{os.getpid()}")
-        written.write_bytes(code)
-        written.replace(kept)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            written = kept.with_suffix(f".{os.getpid()}")
+            written.write_bytes(code)
+            written.replace(kept)
     return code
 
 

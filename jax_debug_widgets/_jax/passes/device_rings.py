@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.compat.cuda import CudaError
 from jax_debug_widgets._jax.compat.private import core, ffi
+from jax_debug_widgets._jax.passes.device_clock import DeviceClock
 from jax_debug_widgets._jax.passes.ring_records import Records, RingRecords, can_be_written
 
 if TYPE_CHECKING:
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 
 RING_BYTES = 1 << 20
 """The size of a ring in bytes. A full ring costs a wait for the GPU."""
+
+_PATIENCE_S = 10.0
+"""A program waits so long for room in its ring, then drops records. Room comes when all kernels of earlier records have run,
+and a kernel of another GPU could wait for this program."""
+
+_OTHER_CLOCK_NS = 1_000_000
+"""A record that is outside its launch and the time it is seen by more than this is of a GPU with another clock."""
 
 _INTERRUPTED = b"CpuCallback error: KeyboardInterrupt\0"
 """The text of the error of a program whose call of Python was broken off before Python could note why."""
@@ -57,37 +66,24 @@ class PinnedBlocks:
             self._free.append(block)
 
 
-class DeviceClock:
-    """Converts times of a GPU's clock into `perf_counter_ns`.
-
-    A record is written after its launch, and before Python sees it. These two bounds correct the offset if the clocks drift.
-    """
-
-    def __init__(self, offset_ns: int) -> None:
-        """Begin with this difference, the host's time minus the GPU's."""
-        self._offset = offset_ns
-
-    def to_host(self, device_ns: np.ndarray, launched_ns: np.ndarray, seen_ns: int) -> np.ndarray:
-        """Return host times, int64[n], ascending, for records in the order in which they were written."""
-        least, most = int((launched_ns - device_ns).max()), int((seen_ns - device_ns).min())
-        self._offset = min(max(self._offset, least), most)
-        return np.maximum.accumulate(np.clip(device_ns + self._offset, launched_ns, seen_ns))
-
-
 class DeviceRing(RingRecords):
     """The ring of a program on a GPU: a block of pinned memory, which the program fills again from the start."""
 
-    def __init__(self, avals: Sequence[Any], gate: np.ndarray, blocks: PinnedBlocks) -> None:
+    def __init__(self, avals: Sequence[Any], gate: np.ndarray, blocks: PinnedBlocks, clock: DeviceClock) -> None:
         """Make an empty ring, see `Ring`.
 
         Args:
           avals: the types of the arrays of a record.
           gate: uint64[1], not 0 while each event must call Python.
           blocks: gives the memory.
+          clock: of the first GPU.
         """
         native = self._native = _native()
         super().__init__(avals, 8 * native.STAMP_WORDS, alignment=8)
-        self._gate, self._clock = gate, DeviceClock(native.CLOCK_OFFSET)
+        self._gate, self._clock = gate, clock
+        self._shift_ns = 0
+        """By how much the clock of the program's GPU is behind that of the first GPU."""
+        self._full_since: float | None = None
         self._capacity = RING_BYTES // self._stride
         self._block = blocks.get()
         self._give_back = functools.partial(blocks.give_back, self._block)
@@ -132,6 +128,8 @@ class DeviceRing(RingRecords):
     def take(self, until_ns: int) -> Records | None:
         """See `RingRecords`."""
         self._warn_of_lost()  # Not where the program calls: a user may have made warnings errors.
+        if self._in_ring():
+            self._clock.follow()
         return super().take(until_ns)
 
     def _move(self) -> None:
@@ -156,8 +154,16 @@ class DeviceRing(RingRecords):
         if not len(records):
             return
         launched_ns = stamps[:, native.SECONDS] * 10**9 + stamps[:, native.NANOSECONDS]
-        stamps[:, native.DEVICE_NS] = self._clock.to_host(stamps[:, native.DEVICE_NS], launched_ns, seen_ns)
+        stamps[:, native.DEVICE_NS] = self._host_times(stamps[:, native.DEVICE_NS], launched_ns, seen_ns)
         self._moved.append(records)
+
+    def _host_times(self, device_ns: np.ndarray, launched_ns: np.ndarray, seen_ns: int) -> np.ndarray:
+        """Return host times, ascending: a record is written after its launch, and before Python sees it."""
+        times = self._clock.to_host(device_ns)
+        least, most = int((launched_ns - times).max()), int((seen_ns - times).min())
+        if not least - _OTHER_CLOCK_NS <= self._shift_ns <= most + _OTHER_CLOCK_NS:
+            self._shift_ns = min(max(self._shift_ns, least), most)
+        return np.maximum.accumulate(np.clip(times + self._shift_ns, launched_ns, seen_ns))
 
     def _stamps_of(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         native = self._native
@@ -172,14 +178,30 @@ class DeviceRing(RingRecords):
         try:
             if number:
                 self._hand_over(number)
+            else:
+                self._clock.follow()
             with self._lock:
                 self._move()
                 self._slow_down()
+            if not number:
+                self._wait_for_room()
         except BaseException:  # noqa: BLE001 - the handler makes it an error of the program.
             self._message = np.frombuffer(f"CpuCallback error: {traceback.format_exc()}\0".encode(), np.uint8)
             self._head[self._native.MESSAGE] = self._message.ctypes.data
             return False
         return True
+
+    def _wait_for_room(self) -> None:
+        """Wait shortly if the ring is still full; if it has long been full, let the program go on without this record."""
+        is_full = self._in_ring() >= self._capacity
+        if not is_full:
+            self._full_since = None
+        elif self._full_since is None:
+            self._full_since = time.monotonic()
+        else:
+            time.sleep(1e-3)
+        since = self._full_since
+        self._head[self._native.DROPS] = since is not None and time.monotonic() - since > _PATIENCE_S
 
     def _hand_over(self, number: int) -> None:
         native, place = self._native, (number - 1) % self._capacity
@@ -191,26 +213,41 @@ class DeviceRing(RingRecords):
             self.record(*arrays)
 
     def _warn_of_lost(self) -> None:
-        """Warn if the kernels of some records could not be launched."""
+        """Warn if some records were not written."""
         if lost := int(self._head[self._native.LOST]):
             error = int(self._head[self._native.LAUNCH_ERROR])
-            self._head[self._native.LOST] = 0
-            warnings.warn(
-                f"{lost} events of a loop are lost: CUDA could not launch their kernel (error {error})", stacklevel=2
-            )
+            self._head[self._native.LOST] = self._head[self._native.LAUNCH_ERROR] = 0
+            why = f"CUDA could not launch their kernel (error {error})" if error else "their ring stayed full"
+            warnings.warn(f"{lost} events of a loop are lost: {why}", stacklevel=2)
+
+
+_HANDED_OVER = "loops on the GPU hand over prints and watched values by calls of Python, which cost more"
 
 
 @functools.cache
 def _blocks() -> PinnedBlocks | None:
-    what = "loops on the GPU hand over prints and watched values by calls of Python, which cost more"
-    is_available = can_be_written("jax_debug_widgets._jax.passes.device_rings_native", what)
+    is_available = can_be_written("jax_debug_widgets._jax.passes.device_rings_native", _HANDED_OVER)
     return PinnedBlocks(_native().pinned_memory) if is_available else None
 
 
+@functools.cache
+def _clock() -> DeviceClock:
+    return DeviceClock(_native().measured_offsets)
+
+
 def make_ring(avals: Sequence[Any], gate: np.ndarray) -> DeviceRing | None:
-    """Return an empty ring, see `DeviceRing`; None if its kernel cannot run here, or takes fewer arrays."""
+    """Return an empty ring, see `DeviceRing`; None if its kernel cannot run here, or takes fewer arrays.
+
+    Return None too, with a warning, if there is no memory for it.
+    """
     blocks = _blocks()
-    return DeviceRing(avals, gate, blocks) if blocks and len(avals) <= _native().MOST_ARRAYS else None
+    if blocks is None or len(avals) > _native().MOST_ARRAYS:
+        return None
+    try:
+        return DeviceRing(avals, gate, blocks, _clock())
+    except CudaError as error:
+        warnings.warn(f"A loop has no ring, so {_HANDED_OVER}: {error}", stacklevel=2)
+        return None
 
 
 def emit_write(

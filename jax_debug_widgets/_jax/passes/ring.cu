@@ -31,7 +31,7 @@ struct Record {
 __device__ u64 device_ns() {
 #ifdef __CUDA_ARCH__
   u64 now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 #else
   return host_ns();

@@ -22,7 +22,9 @@ LARGEST_RECORD = 1 << 14
 MOST_WAITING = 1 << 26
 """The most bytes that may wait in a ring. With more, the program calls Python for each event, which slows it down."""
 
-_IN_PARTS_OF_BYTES = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
+_IN_PARTS_OF_BYTES = (
+    "int1", "uint1", "int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn",
+)  # fmt: skip
 """Types whose elements take less than a byte in XLA, and one byte in NumPy."""
 
 Records = tuple[np.ndarray, np.ndarray, list[np.ndarray]]

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import binding
 from numba import cfunc, njit, types
 
-from jax_debug_widgets._jax.compat.cuda import function_address, kernels
+from jax_debug_widgets._jax.compat.cuda import CudaError, function_address, kernels, launch_and_wait, pinned_memory
 from jax_debug_widgets._jax.compat.cuda_launch import launch_kernel
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
@@ -23,6 +23,7 @@ from jax_debug_widgets._jax.compat.ffi import (
     RESULTS,
     asks_for_version,
     buffer_of,
+    error_of,
     may_be_recorded,
     register,
     size_of,
@@ -75,8 +76,17 @@ _ELEMENT_TYPE = 2
 
 _KERNELS = "jax_debug_widgets_cuda_kernels"
 _LAUNCH = "jax_debug_widgets_cuda_launch"
-_handles = (ctypes.c_uint64 * 3)(
-    *kernels(_SOURCE.read_bytes(), ("statistics_read", "statistics_write", "statistics_read_odd"))
+_FAILED = ctypes.create_string_buffer(
+    b"CUDA could not launch the kernels that read the watched values, so these are not known"
+)
+"""The error of a program whose kernels were not launched."""
+
+_MESSAGE = 3
+"""The number of the address of `_FAILED` in the words behind `_KERNELS`. The handles of the kernels are before it."""
+
+_handles = (ctypes.c_uint64 * (_MESSAGE + 1))(
+    *kernels(_SOURCE.read_bytes(), ("statistics_read", "statistics_write", "statistics_read_odd")),
+    ctypes.addressof(_FAILED),
 )
 binding.add_symbol(_KERNELS, ctypes.addressof(_handles))
 binding.add_symbol(_LAUNCH, function_address("cuLaunchKernel"))
@@ -89,7 +99,7 @@ def _launch_job(job: Any, first: int, arrays: Any, stream: Any) -> int:
     # In the job, which the caller holds: Numba frees an array of ours as soon as only its address is used.
     address = np.uint64(job.ctypes.data)
     job[_JOB_WORDS] = address
-    arguments, handles = address + np.uint64(8 * _JOB_WORDS), words(_kernels(), 3)
+    arguments, handles = address + np.uint64(8 * _JOB_WORDS), words(_kernels(), _MESSAGE)
     blocks, each = np.uint64(first), np.uint64(arrays)
     error = 0
     if first:
@@ -135,27 +145,59 @@ def _run(frame: Any, skipped: int) -> int:
     return error
 
 
-@cfunc(types.uint64(types.uint64), cache=True)
-def _handle(address: Any) -> Any:
-    """Called by XLA: once to ask for the version, then with all arrays. Returns 0: no error."""
+@njit
+def _answer(address: Any, skipped: int) -> Any:
     frame = words(address, FRAME_WORDS)
     if asks_for_version(frame):
         may_be_recorded(frame)
-    else:
-        _run(frame, 1)
-    return 0
+    elif _run(frame, skipped):
+        return error_of(frame, words(_kernels(), _MESSAGE + 1)[_MESSAGE])
+    return np.uint64(0)
+
+
+@cfunc(types.uint64(types.uint64), cache=True)
+def _handle(address: Any) -> Any:
+    """Called by XLA: once to ask for the version, then with all arrays. Returns 0, or the address of an error."""
+    return _answer(address, 1)
 
 
 @cfunc(types.uint64(types.uint64), cache=True)
 def _handle_wanted(address: Any) -> Any:
     """As `_handle`, for `GPU_WANTED`."""
-    frame = words(address, FRAME_WORDS)
-    if asks_for_version(frame):
-        may_be_recorded(frame)
-    else:
-        _run(frame, 2)
-    return 0
+    return _answer(address, 2)
 
 
+def check_kernels() -> None:
+    """Read two small arrays on the GPU. This loads the kernels, too, and not only while XLA records a CUDA graph.
+
+    Raises:
+      CudaError: a kernel cannot run, or gives something else than it should.
+    """
+    plain, odd = np.arange(-3, 13, dtype=np.float32), np.array([1, np.nan, 3, np.inf], np.float32)
+    expected = [
+        [-3, 12, plain.mean(), plain.std(), np.sqrt((plain**2).sum()), 1, 0, 0, 0],
+        [1, 3, 2, 1, np.nan, 0, 1, 1, 0],
+    ]
+    memory, address = pinned_memory(4096)
+    order, table, read, parts, marks = 0, 64, 256, 512, 1024  # Places in the memory.
+    memory[order : order + 8].view(np.int32)[:] = 1, 0
+    job = np.zeros(1, _JOB)
+    for at, array in enumerate((plain, odd)):
+        place = read + 64 * at
+        memory[place : place + array.nbytes] = array.view(np.uint8)
+        job["data"][0, at], job["size"][0, at], job["type"][0, at] = address + place, array.size, 11
+        job["first"][0, at + 1] = at + 1
+    job["arrays"], job["rows"], job["width"] = 2, 2, 9
+    for name, place in (("order", order), ("table", table), ("parts", parts), ("marks", marks)):
+        job[name] = address + place
+    for number in range(_MESSAGE):
+        launch_and_wait(_handles[number], job, blocks=2)
+    found = memory[table : table + 72].view(np.float32).reshape(2, 9)[::-1]
+    if not np.allclose(found, expected, rtol=1e-5, equal_nan=True):
+        msg = f"the kernels that read watched values give {found.tolist()} and not {expected}"
+        raise CudaError(msg)
+
+
+check_kernels()
 register(GPU, _handle, platform="CUDA")
 register(GPU_WANTED, _handle_wanted, platform="CUDA")

@@ -310,10 +310,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) statistics_read_odd(const 
     ((Odd*)job.parts)[blockIdx.x] = seen;
     __threadfence();
     is_last = atomicAdd(job.marks + 2 * array + 1, 1u) == (unsigned)blocks - 1;
+    __threadfence();  // What the other blocks wrote is seen after their count, by all threads behind the barrier.
   }
   __syncthreads();
   if (!is_last) return;
-  __threadfence();
   clear(seen);
   for (int block = first + threadIdx.x; block < first + blocks; block += THREADS)
     join(seen, ((const Odd*)job.parts)[block]);
