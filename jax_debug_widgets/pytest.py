@@ -50,11 +50,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         with capture(title=item.name, check=asked, echo=True) as run:
             return (yield)
     finally:
-        if run is not None and (told := _told(run, asked)):
-            item.add_report_section("call", _SECTION, told)
+        if run is not None and (summary := _summary(run, asked)):
+            item.add_report_section("call", _SECTION, summary)
 
 
-def _told(run: Run, asked: str) -> str:
+def _summary(run: Run, asked: str) -> str:
     """Return the findings of the checks that were asked for, as text."""
     names = {name.strip() for name in asked.split(",")}
     words = {kind.word for kind in Kind if kind.option and (kind.option in names or "all" in names)}

@@ -51,7 +51,7 @@ MUTATIONS = (
     ),
     Mutation(
         "_jax/running/backlog.py",
-        "max(over_ns, self._told_ns + 1 + len(handed.says.lines))",
+        "max(over_ns, self._reported_ns + 1 + len(handed.reporting.lines))",
         "over_ns",
         "_jax/test_backlog.py",
     ),

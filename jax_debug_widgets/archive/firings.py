@@ -172,8 +172,8 @@ class FiringRows:
         return values
 
     def _keep_texts(self, tap: Tap, texts: StoredTexts, rows: np.ndarray, columns: dict[int, Column]) -> None:
-        told = self._text.take(pa.array(rows)).to_pylist()
-        for event, text in enumerate(told):
+        lines = self._text.take(pa.array(rows)).to_pylist()
+        for event, text in enumerate(lines):
             firing, lane = divmod(event, tap.size)
             arrays = [columns[number][firing] for number in range(len(tap.shapes))]
             texts.add(tap.values_of([np.asarray(one) for one in arrays], tap.lane_order[lane]), text or "")

@@ -89,8 +89,8 @@ class TableReader:
         for stretch in stretches:
             found = self._sealed.get((name, stretch))
             if found is None:
-                told: list[str] = []
-                found = self.stretch(files, own, name, stretch, told), told
+                damages: list[str] = []
+                found = self.stretch(files, own, name, stretch, damages), damages
                 if goes_on and stretch.stop != OPEN:  # A sealed file does not change, and will be requested again.
                     self._sealed[name, stretch] = found
             tables.append(found[0])

@@ -158,14 +158,14 @@ def unmet(
     """
     sites = list(sites)
     known = sorted(set(KINDS).union(*map(names_of, sites)))
-    told = [
+    sentences = [
         f"--break-on {condition.text} could not be computed: {trouble}"
         if (trouble := condition.trouble())
         else _unmet(condition, sites, known, why, "" if watches_all else _ADVICE)
         * (not any(condition.concerns(site) for site in sites))
         for condition in conditions
     ]
-    return [sentence for sentence in told if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def unwatched(conditions: Iterable[StopCondition]) -> list[str]:
@@ -206,8 +206,8 @@ def _unseen(condition: StopCondition, known: list[str], why: Callable[[str], str
     if condition.is_place:
         return f"--break-on {text} was never checked: no print, callback or watched value is there.{advice}"
     missing = _missing(condition, known)
-    if told := " ".join(filter(None, map(why, missing))):
-        return f"--break-on {text} was never checked: {told}"
+    if reasons := " ".join(filter(None, map(why, missing))):
+        return f"--break-on {text} was never checked: {reasons}"
     return (
         f"--break-on {text} was never checked: it sees the values of prints, callbacks and watched names, and "
         f"{_lacking(condition, missing)}.{_meant(text, known)}{advice}"

@@ -209,10 +209,10 @@ def _shown(error: BaseException) -> list[str]:
         return [str(error)]
     if isinstance(error, SyntaxError) and error.filename == _CONSOLE:
         return traceback.format_exception_only(error)
-    told = traceback.TracebackException.from_exception(error)
-    own = [frame for frame in told.stack if not is_ours(frame.filename)] if isinstance(error, Exception) else []
-    told.stack = traceback.StackSummary.from_list(own)
-    return list(told.format())
+    shown = traceback.TracebackException.from_exception(error)
+    own = [frame for frame in shown.stack if not is_ours(frame.filename)] if isinstance(error, Exception) else []
+    shown.stack = traceback.StackSummary.from_list(own)
+    return list(shown.format())
 
 
 def _context(stop: Stop, around: int = 2) -> str:

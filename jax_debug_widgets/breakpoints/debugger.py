@@ -200,8 +200,10 @@ class Debugger:
             if (again == "name" and not condition.is_place) or (condition.kinds and again == "value"):
                 continue
             point = self.points.of_condition(condition)
-            told = self.policy.printing_watched.get(tap.site.id, frozenset()) if condition.kinds else frozenset[int]()
-            own = finite_at(arrays, told)
+            printed = (
+                self.policy.printing_watched.get(tap.site.id, frozenset()) if condition.kinds else frozenset[int]()
+            )
+            own = finite_at(arrays, printed)
             lanes = condition.holds(tap, own, firings)
             if lanes and self.policy.reaches(point) and self.observers.place() == "panel" and not self.policy.ignoring:
                 scene = event_scene(

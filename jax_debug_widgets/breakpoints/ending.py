@@ -36,7 +36,7 @@ class Ending:
           Stopped: the program ends here.
         """
         policy = self._stops.policy
-        if policy.halted is None or policy.told:
+        if policy.halted is None or policy.is_raised:
             return
         if collectives.runs_on_several(tap):
             if not tap.nesting.on_each_device:
@@ -55,9 +55,9 @@ class Ending:
           Stopped: the run must end.
         """
         policy = self._stops.policy
-        if policy.told:
+        if policy.is_raised:
             with self._stops.lock:
-                policy.halted, policy.ended, policy.told = None, None, False
+                policy.halted, policy.ended, policy.is_raised = None, None, False
                 self._stops.look()
         elif policy.halted is not None:
             raise self._told("before the next call")
@@ -72,16 +72,16 @@ class Ending:
         """Return the error that the caller of a program sees: `Stopped` if the run was ended, else the error itself."""
         policy = self._stops.policy
         if isinstance(error, Stopped) or policy.halted is None:
-            policy.told = policy.halted == "interrupted"
+            policy.is_raised = policy.halted == "interrupted"
             return error
         if policy.ended is None and "KeyboardInterrupt" in str(error):
             # Python's own handler raised first, in a callback on the main thread.
             return self._told("in the program")
         if policy.ended is None or not policy.ends(error):
             return error
-        policy.told = policy.halted == "interrupted"
+        policy.is_raised = policy.halted == "interrupted"
         return Stopped(policy.ended)
 
     def _told(self, where: str) -> Stopped:
-        self._stops.policy.told = self._stops.policy.halted == "interrupted"
+        self._stops.policy.is_raised = self._stops.policy.halted == "interrupted"
         return self.stopped(where)

@@ -30,7 +30,7 @@ class InterruptWatch:
       interrupted: called from the watch's thread, and again from the signal handler.
       is_in_program: whether the main thread runs a program on several devices, which must not end at an arbitrary place. Then
         the handler before is not called, and `interrupted` makes the program end.
-      told: called before the handler before is called.
+      before_handler: called before the handler before is called.
       dropped: called when Python has dropped what the handler raised. Returns whether it is raised elsewhere.
     """
 
@@ -38,12 +38,12 @@ class InterruptWatch:
         self,
         interrupted: Callable[[], None],
         is_in_program: Callable[[], bool],
-        told: Callable[[], None],
+        before_handler: Callable[[], None],
         dropped: Callable[[], bool],
     ) -> None:
         self._interrupted = interrupted
         self._is_in_program = is_in_program
-        self._told = told
+        self._before_handler = before_handler
         self._dropped = dropped
         self._users = self._handling = 0
         self._heard = self._raised = 0
@@ -51,7 +51,7 @@ class InterruptWatch:
         self._is_dropped = False
         """Whether Python has dropped the newest interrupt."""
         self._telling = threading.RLock()
-        """Held while an interrupt is raised or dropped. The thread may be late, and must not call `told` for a dropped one."""
+        """Held while an interrupt is raised or dropped. The thread may be late, and must not act on one that was dropped."""
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
         self._outer = -1
@@ -160,7 +160,7 @@ class InterruptWatch:
             with self._telling:
                 self._raised += 1
                 self._is_dropped = False
-                self._told()
+                self._before_handler()
             self._handler(number, frame)
 
     def _raises(self) -> bool:
@@ -180,7 +180,7 @@ class InterruptWatch:
                 self._interrupted()
                 with self._telling:
                     if self._raised >= self._heard and not self._is_dropped:  # The handler has raised it meanwhile.
-                        self._told()
+                        self._before_handler()
 
 
 def _forked() -> None:

@@ -207,16 +207,18 @@ class JobStops:
         self._store.put(f"{key}/from/{own_number()}", str(earliest))
         found, deadline = [], time.monotonic() + _PATIENCE_S
         for number in range(self._processes):
-            told = None
+            answer = None
             while (
-                told is None and self._store.get(f"{key}/verdict") is None and (left := deadline - time.monotonic()) > 0
+                answer is None
+                and self._store.get(f"{key}/verdict") is None
+                and (left := deadline - time.monotonic()) > 0
             ):
                 if self._over.is_set():
                     return _TOO_LATE
-                told = self._store.wait_for(f"{key}/from/{number}", min(left, _SLICE_S))
-            if told is None:
+                answer = self._store.wait_for(f"{key}/from/{number}", min(left, _SLICE_S))
+            if answer is None:
                 break
-            found.append(int(told))
+            found.append(int(answer))
         is_whole = len(found) == self._processes
         proposal = str(max(found)) if is_whole else f"process {len(found)} has not answered within {_PATIENCE_S:g} s"
         self._store.put(f"{key}/verdict", proposal)

@@ -48,10 +48,10 @@ def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"])
     watch = tap.site.watch
     meant = watch.meant if watch else ()
     if watch is not None and "nan" in tap.site.values:
-        told = dict(zip(tap.site.values, arrays, strict=False))
-        odd = sum(int(told[name]) for name in ("posinf", "neginf") if name not in meant)
-        words = _not_finite(_about(tap, ""), {"nan": int(told["nan"]), "inf": odd}, kinds)
-        value = told.get("value")
+        statistics = dict(zip(tap.site.values, arrays, strict=False))
+        odd = sum(int(statistics[name]) for name in ("posinf", "neginf") if name not in meant)
+        words = _not_finite(_about(tap, ""), {"nan": int(statistics["nan"]), "inf": odd}, kinds)
+        value = statistics.get("value")
         if words and value is not None and value.shape == watch.shape:  # A large value may have been sampled.
             words += _first_at(value, meant, kinds)
         return words
@@ -81,8 +81,8 @@ def _about(tap: Tap, name: str) -> str:
 def _not_finite(name: str, counts: dict[str, int], kinds: Kinds) -> str:
     words = {"nan": "NaN", "inf": "infinite"}
     found: Iterable[str] = (f"{count} {words[kind]}" for kind, count in counts.items() if count and kind in kinds)
-    told = ", ".join(found)
-    return f"{name} is not finite: {told}" if told else ""
+    listed = ", ".join(found)
+    return f"{name} is not finite: {listed}" if listed else ""
 
 
 def _lanes(tap: Tap, arrays: Arrays, kinds: Kinds) -> Lanes:

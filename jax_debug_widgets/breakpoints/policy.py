@@ -63,7 +63,7 @@ class Policy:
       ignoring: whether to ignore all further stops.
       lane: the `vmap` lane that the user chose last; the next stop shows the same.
       halted: how the user ends the program; None if the user does not.
-      told: whether an interrupt was raised in Python code. The user's code that handles it decides whether to go on.
+      is_raised: whether an interrupt was raised in Python code. The user's code that handles it decides whether to go on.
       ended: a sentence about where a device was ended; None if none was.
       over: whether nothing of the run is left to stop.
       resumed_ns: the end of the last stop in ns of `perf_counter_ns`; 0 before the first.
@@ -87,7 +87,7 @@ class Policy:
     ignoring: bool = False
     lane: tuple[int, ...] = ()
     halted: Halt | None = None
-    told: bool = False
+    is_raised: bool = False
     ended: str | None = None
     over: bool = False
     resumed_ns: int = 0

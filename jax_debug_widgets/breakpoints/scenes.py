@@ -41,9 +41,9 @@ def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str,
         return point.frames(values) or [frame_of_site(tap, arrays, lane)]
 
     words = nonfinite_words(tap, arrays) if condition else ""
-    said = words or (f"{condition} at {tap.site.where}" if condition else f"{_called(tap.site)} at {tap.site.where}")
+    reason = words or (f"{condition} at {tap.site.where}" if condition else f"{_called(tap.site)} at {tap.site.where}")
     return _scene(
-        "breakpoint", tap, arrays, said, point.name, hits, stopped if tap.lanes and condition else None, frames
+        "breakpoint", tap, arrays, reason, point.name, hits, stopped if tap.lanes and condition else None, frames
     )
 
 

@@ -77,18 +77,18 @@ class Summarised:
         return ["dtype", "shape", *self.statistics]
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {value:.6g}" for name, value in self.statistics.items())
-        return f"{self.dtype}[{','.join(map(str, self.shape))}] with {told}; {KEEP}"
+        listed = ", ".join(f"{name} {value:.6g}" for name, value in self.statistics.items())
+        return f"{self.dtype}[{','.join(map(str, self.shape))}] with {listed}; {KEEP}"
 
     def message(self) -> ArrayStatistics:
         """Return the statistics in the form in which the browser takes those of any array."""
-        told: dict[str, Any] = self.statistics
-        low, high, mean, std = (_finite(told.get(name, math.nan)) for name in ("min", "max", "mean", "std"))
+        statistics: dict[str, Any] = self.statistics
+        low, high, mean, std = (_finite(statistics.get(name, math.nan)) for name in ("min", "max", "mean", "std"))
         return {
             "size": math.prod(self.shape),
-            "nan": told.get("nan", 0),
-            "inf": told.get("posinf", 0) + told.get("neginf", 0),
-            "zero": told.get("zeros", 0),
+            "nan": statistics.get("nan", 0),
+            "inf": statistics.get("posinf", 0) + statistics.get("neginf", 0),
+            "zero": statistics.get("zeros", 0),
             "min": low,
             "max": high,
             "mean": mean,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
-_TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
+_MAKERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
     "oob": out_of_bounds,
     "nonfinite": born,
     "casts": unsafe_cast,
@@ -39,11 +39,11 @@ _TELLERS: dict[str, Callable[[LineHits, NameFile], Finding | None]] = {
 """Check -> the function that makes a finding from the hits at one line, or returns None if there is nothing to report."""
 
 
-def _teller_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
-    if option not in _TELLERS:
-        msg = f"the check {option} has no row in `_TELLERS` of checks/device.py"
+def _maker_of(option: str) -> Callable[[LineHits, NameFile], Finding | None]:
+    if option not in _MAKERS:
+        msg = f"the check {option} has no row in `_MAKERS` of checks/device.py"
         raise LookupError(msg)
-    return _TELLERS[option]
+    return _MAKERS[option]
 
 
 def found_while_running(
@@ -123,13 +123,13 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
 def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
     """Make the finding about one line. If that fails, make one which says only that the check has found something there."""
     try:
-        finding = _teller_of(seen.checked.option)(seen, name_file)
+        finding = _maker_of(seen.checked.option)(seen, name_file)
         return None if finding is None else _at_users_line(finding, seen, name_file)
     except Exception as error:  # noqa: BLE001 - an error of this package must not stop the user's cell.
         frame = seen.checked.frames[0]
         option = seen.checked.option
         word = next((kind.word for kind in Kind if kind.option == option), option)
-        why = f"What it is cannot be told: {type(error).__name__}: {error}."
+        why = f"The explanation failed: {type(error).__name__}: {error}."
         where = f"{name_file(frame.file)}:{frame.line}"
         span = frame.line, frame.column, frame.end_line, frame.end_column
         headline = f"the check {option} has found something in {seen.checked.primitive}"

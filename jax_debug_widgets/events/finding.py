@@ -78,8 +78,8 @@ class Finding:
         """Return the finding with a further sentence about its reason, and with another advice if one is given."""
         advice = self.advice if advice is None else advice
         parts = (self.kind, self.where, self.headline, f"{self.why} {also}", self.fix, advice)
-        told = Finding.at(*parts, file=self.file, span=self.span, seen=self.seen, lane=self.lane)
-        return replace(told, event=self.event)
+        finding = Finding.at(*parts, file=self.file, span=self.span, seen=self.seen, lane=self.lane)
+        return replace(finding, event=self.event)
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self.message}>"

@@ -147,14 +147,14 @@ def own_traceback(error: BaseException | None) -> str:
     """Return the traceback of an exception from the user's function on, without frames of JAX and of this package."""
     if error is None:
         return ""
-    told = traceback.TracebackException.from_exception(error)
-    queue: list[traceback.TracebackException | None] = [told]
+    shown = traceback.TracebackException.from_exception(error)
+    queue: list[traceback.TracebackException | None] = [shown]
     while queue:
         one = queue.pop()
         if one is not None:
             one.stack = traceback.StackSummary.from_list(own_frames(one.stack))
             queue += [one.__cause__, one.__context__]
-    return "".join(told.format()).rstrip()
+    return "".join(shown.format()).rstrip()
 
 
 def own_frames(stack: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:

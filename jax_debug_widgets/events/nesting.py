@@ -94,9 +94,9 @@ class Nesting:
             if self.devices is not None:
                 devices = math.prod(np.shape(self.devices))
             return self.expected * devices
-        if self.groups or (self.fires_once and share.teller is None):
+        if self.groups or (self.fires_once and share.reporter is None):
             return None
-        return self.expected * (share.is_teller if self.fires_once else share.devices)
+        return self.expected * (share.is_reporter if self.fires_once else share.devices)
 
     @property
     def fires_once(self) -> bool:
@@ -170,8 +170,8 @@ class Nesting:
         Args:
           ordinal: the ordinal of the firing as in `steps`; if `is_told`, its place in the order of the lanes.
         """
-        told = self.lanes_at if is_told else self.lanes_of
-        flat = int(told(np.array([ordinal]))[0]) if self.lanewise else -1
+        lanes = self.lanes_at if is_told else self.lanes_of
+        flat = int(lanes(np.array([ordinal]))[0]) if self.lanewise else -1
         return () if flat < 0 else tuple(int(i) for i in np.unravel_index(flat, self.lanes))
 
     def _strided_step(self, ordinal: int) -> tuple[int, ...]:
@@ -234,7 +234,7 @@ class Nesting:
     def _inner_lengths(self) -> list[int] | None:
         """The lengths of the loops inside the outermost one; None if an ordinal does not give the iterations."""
         lengths = [length for length in self.loops[1:] if length is not None]
-        told = (
+        are_known = (
             self.loops
             and not self.conditional
             and self.one_of == 1
@@ -242,7 +242,7 @@ class Nesting:
             and len(lengths) == len(self.loops) - 1
             and 0 not in lengths
         )
-        return lengths if told else None
+        return lengths if are_known else None
 
     def device(self, coordinates: Sequence[int]) -> str:
         """Return the name of the device at these coordinates; empty if it is not known."""

@@ -163,7 +163,7 @@ class CallSite:
         return f"<{kind} {self.label} at {self.where}>"
 
 
-def told_apart(sites: Iterable[CallSite]) -> dict[int, str]:
+def distinguishing_words(sites: Iterable[CallSite]) -> dict[int, str]:
     """Return words that distinguish sites of the same line and name: site id -> its caller, its process, or both.
 
     Sites without such others are not in it.

@@ -140,7 +140,7 @@ class Tap:
     def learn_shapes(self, arrays: Sequence[np.ndarray | None]) -> None:
         """Take the shapes of values `in_parts` from a firing, because the compiler decides the parts; None is unknown."""
         seen = zip(self.shapes, arrays, strict=False)
-        self.shapes = tuple(told if one is None else one.shape for told, one in seen)
+        self.shapes = tuple(declared if one is None else one.shape for declared, one in seen)
 
     def values_of(self, arrays: Sequence[np.ndarray], lane: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """Return the values of one event from the arrays of one firing."""

@@ -2,7 +2,7 @@
 
 In:   lines and cells, from IPython.
 Out:  calls of the session.
-May know: session, widgets, IPython.   Must not know: JAX.
+May know: every room below, IPython.   Must not know: JAX itself.
 """
 
 from jax_debug_widgets.magics.extension import load, unload

@@ -95,8 +95,10 @@ class CellCapture:
                 raise
         return recording
 
-    def end(self, recording: Recording, error: BaseException | None, tell: Callable[[Run], str] | None = None) -> None:
-        """End a capture. Print the text that `tell` makes of its run; without `tell` and without a panel, print a summary.
+    def end(
+        self, recording: Recording, error: BaseException | None, text_of: Callable[[Run], str] | None = None
+    ) -> None:
+        """End a capture. Print what `text_of` makes of its run; without `text_of` and without a panel, print a summary.
 
         Raises:
           Stopped: the program was interrupted, and nothing has raised it.
@@ -110,8 +112,8 @@ class CellCapture:
         except KeyboardInterrupt:
             pass  # The cell's code is over. The interrupt ends only the wait, and the panel says so.
         finally:
-            if tell is not None:
-                print(tell(recording.run))
+            if text_of is not None:
+                print(text_of(recording.run))
             elif not self.has_panels():
                 print(summary(snapshot_of(recording.run, lines=False), lines=0))
 

@@ -84,7 +84,7 @@ class JaxDebugMagics(Magics):
         return self._evaluate(code, options, local_ns or {})
 
     def _evaluate(
-        self, code: str, options: Options, local_ns: dict[str, Any], tell: Callable[[Run], str] | None = None
+        self, code: str, options: Options, local_ns: dict[str, Any], text_of: Callable[[Run], str] | None = None
     ) -> Any:
         """Run an expression or statements in the user's namespace, in a capture."""
         file = self._name_code(code)
@@ -108,7 +108,7 @@ class JaxDebugMagics(Magics):
             error = raised
             raise
         finally:
-            self._cells.end(recording, error, tell)
+            self._cells.end(recording, error, text_of)
 
     def _name_code(self, code: str) -> str:
         return self.shell.compile.cache(code, self.shell.execution_count)
@@ -140,8 +140,8 @@ class JaxDebugMagics(Magics):
             if run is None
             else summary(snapshot_of(run, lines=False), lines=0)
         )
-        if told := self._session.told_of_memory():
-            print(f"jaxdebug: {told}")
+        if sentence := self._session.told_of_memory():
+            print(f"jaxdebug: {sentence}")
 
     def _barrier(self, rest: str) -> None:
         options, more = parse(rest, echo_by_default=False)

@@ -158,8 +158,8 @@ def _add_watch_options(parser: argparse.ArgumentParser) -> argparse.ArgumentPars
 
 def _watch_of(values: dict[str, Any]) -> Watch | None:
     """Make the `Watch` of the options, and remove these options from `values`; None to watch nothing."""
-    told = values.pop("watch")
-    names = None if told is None else [name for text in told for name in separated(text)]
+    given = values.pop("watch")
+    names = None if given is None else [name for text in given for name in separated(text)]
     everything = values.pop("watch_all")
     watch = Watch.of(
         True if everything else names,

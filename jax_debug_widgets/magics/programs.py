@@ -26,7 +26,7 @@ from jax_debug_widgets.session.studies.cost import COMPILE_SECONDS
 from jax_debug_widgets.session.studies.export import ExportError, FolderError, export
 from jax_debug_widgets.session.studies.graph import graph_of
 from jax_debug_widgets.session.studies.linked import linked_of
-from jax_debug_widgets.session.studies.seeds.told import CannotBeToldError
+from jax_debug_widgets.session.studies.seeds.sending import CannotBeSentError
 
 
 def cost_of(session: Session, line: str, namespace: dict[str, Any], name_code: NameCode = nameless) -> Any:
@@ -189,7 +189,7 @@ def traced_twice(session: Session, line: str, namespace: dict[str, Any], name_co
     def ask(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         try:
             return programs.traces_of(session, function, args, kwargs, seeds=options.seeds)
-        except CannotBeToldError as refused:
+        except CannotBeSentError as refused:
             raise UsageError(f"jaxdebug: `traces --seeds`: {refused}") from None
 
     return given_to_fitting(ask, "traces", code, namespace, name_code)

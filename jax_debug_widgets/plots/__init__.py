@@ -2,7 +2,7 @@
 
 In:   names, steps and values.
 Out:  matplotlib axes, treescope figures.
-May know: numpy, matplotlib, treescope (imported when something is drawn).   Must not know: JAX, Jupyter, store, session.
+May know: events, numpy, matplotlib; treescope when something is drawn.   Must not know: JAX, Jupyter, store, session.
 """
 
 from jax_debug_widgets.plots.array import draw_array

@@ -102,7 +102,7 @@ class _Recorded:
             except Stopped:  # An interrupt that was not raised in the script.
                 self.is_interrupted = True
 
-    def tell(self) -> None:
+    def print_summary(self) -> None:
         """Print the place of the recording after the end of the script."""
         if os.getpid() != self._process:
             return
@@ -134,7 +134,7 @@ def record(words: Sequence[str]) -> int:
         print(f"jaxdebug: {error}\n\n{USAGE}", file=sys.stderr)
         return WRONG_USAGE
     recorded = _Recorded(command)
-    atexit.register(recorded.tell)
+    atexit.register(recorded.print_summary)
     after_import("jax", recorded.begin)
     try:
         run_as_main(command)

@@ -32,17 +32,17 @@ _BEGUN: Counter[str] = Counter()
 class Clock:
     """Measures in its own thread until it is stopped. Process 0 answers the other processes."""
 
-    def __init__(self, place: str, store: SharedStore, tell: Callable[[float, float], None]) -> None:
+    def __init__(self, place: str, store: SharedStore, report: Callable[[float, float], None]) -> None:
         """Start the thread.
 
         Args:
           place: the folder of the run, written the same in all processes.
-          tell: called after a measurement, with the seconds that this clock is ahead and the error in seconds.
+          report: called after a measurement, with the seconds that this clock is ahead and the error in seconds.
         """
         name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
         _BEGUN[name] += 1
         self._name = f"jax_debug_widgets/clock/{name}/{_BEGUN[name]}"
-        self._store, self._tell = store, tell
+        self._store, self._report = store, report
         self._over, self._measured = threading.Event(), threading.Event()
         threading.Thread(target=self._loop, name="jaxdebug-clock", daemon=True).start()
 
@@ -91,7 +91,7 @@ class Clock:
             if best is None or took < best[0]:
                 best = took, ((asked - came) + (answered - went)) / 2
         if best is not None:
-            self._tell(best[1], max(best[0], 0.0) / 2)
+            self._report(best[1], max(best[0], 0.0) / 2)
 
     def _wait(self, key: str) -> str | None:
         until = time.monotonic() + _PATIENCE_S
@@ -102,7 +102,7 @@ class Clock:
         return None
 
 
-def clock_for(place: str, tell: Callable[[float, float], None]) -> Clock | None:
+def clock_for(place: str, report: Callable[[float, float], None]) -> Clock | None:
     """Start the clock of a run that is written to this folder; None without other processes or without a coordination store."""
     store = shared_store() if joined() > 1 else None
-    return None if store is None else Clock(place, store, tell)
+    return None if store is None else Clock(place, store, report)

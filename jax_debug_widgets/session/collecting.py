@@ -22,7 +22,7 @@ class Collector:
     def collect(self) -> None:
         """Move all firings from the boxes to the runs that read them. Safe from any thread."""
         self._capture.gate.count()
-        self._capture.handover.backlog.tell()
+        self._capture.handover.backlog.report()
         with self._runs.lock, uninterrupted():
             for number, box in list(self._capture.boxes.items()):
                 run = self._runs.reads(number) or self._runs.latest_of(number)
@@ -45,9 +45,9 @@ class Collector:
         """Count the times and arrays that wait in the box of `run`, see `Inbox.waiting`."""
         return self._capture.box(run.box).firings.waiting
 
-    def tell_threads(self, run: Run, told: bool = True) -> None:
-        """Note the thread of each event of `run` from now on; with `told=False`, do so no longer."""
-        self._capture.box(run.box).firings.stamps.tell_threads(told)
+    def tell_threads(self, run: Run, reported: bool = True) -> None:
+        """Note the thread of each event of `run` from now on; with `reported=False`, do so no longer."""
+        self._capture.box(run.box).firings.stamps.tell_threads(reported)
 
 
 def _ingest(run: Run, batch: FiringBatch) -> None:

@@ -20,10 +20,10 @@ def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptW
         if run is not None and not run.life.has_returned:
             session.debugger.halt("interrupted")
 
-    def told() -> None:
+    def before_handler() -> None:
         run = session.stoppable
         if run is not None and not run.life.has_returned:
-            run.policy.told = run.policy.halted == "interrupted"
+            run.policy.is_raised = run.policy.halted == "interrupted"
 
     def is_in_program() -> bool:
         # On several devices the program must end on all of them, not only where the main thread happens to be.
@@ -37,7 +37,7 @@ def interrupts_of(session: Interrupted, observer: SessionObserver) -> InterruptW
         run = session.stoppable
         if run is None or run.life.has_returned or run.policy.halted != "interrupted":
             return False
-        run.policy.told = False  # The next event, the next call or the end of the capture raises it again.
+        run.policy.is_raised = False  # The next event, the next call or the end of the capture raises it again.
         return True
 
-    return InterruptWatch(interrupted, is_in_program, told, dropped)
+    return InterruptWatch(interrupted, is_in_program, before_handler, dropped)

@@ -129,7 +129,7 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
             session.panels.send_news(one)
             if not one.goes_on:
                 session.panels.refresh(one)
-            session.listing.tell(one, over=not one.goes_on)
+            session.listing.report(one, over=not one.goes_on)
         if run.goes_on:
             return min(_PAUSE_S + (time.thread_time() - began) / _SHARE, _LONGEST_PAUSE_S)
         follower.end()

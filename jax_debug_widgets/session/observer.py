@@ -122,14 +122,14 @@ class SessionObserver:
         """See `_jax.running.dispatch.Observer`."""
         run = self._session.active
         if run is not None and is_capturing():
-            by_numba = native.taken(within=seconds)
+            by_numba = native.seconds_waited(within=seconds)
             run.call_log.compiled(stage, name, seconds - by_numba, by_numba)
 
     def prepared(self, name: str, seconds: float) -> None:
         """Note that a program now has the taps of its watched values, which took `seconds`."""
         run = self._session.active
         if run is not None and is_capturing():
-            by_numba = native.taken(within=seconds)
+            by_numba = native.seconds_waited(within=seconds)
             run.call_log.prepared(name, seconds - by_numba, by_numba)
 
     def traced(self, trace: Trace, program: Any) -> None:

@@ -58,7 +58,7 @@ class RunKeeper:
     def shelve(self, rows: Sequence[RunRow], load: Callable[[Path], LoadedRun]) -> None:
         """Let the front ends list these runs in files. `load` reads the whole run when a front end asks for it."""
         self._runs.shelve(rows, load)
-        self.listing.tell_all()
+        self.listing.report_all()
 
     def shelved(self) -> list[RunRow]:
         """Return the rows of the runs in files that were not read whole."""

@@ -92,7 +92,7 @@ class Recorder:
         self._process = os.getpid()
         atexit.register(self.finish)
         run.when_renamed(self._renamed)
-        run.store.tell(self._queue.add)
+        run.store.follow(self._queue.add)
         self._thread = threading.Thread(target=self._loop, name="jaxdebug-record", daemon=True)
         self._thread.start()
         TERMINATION.call_before(self._hurry)
@@ -116,7 +116,7 @@ class Recorder:
         atexit.unregister(self.finish)
         with self._lock:
             self._guarded(self._seal)
-            self._run.store.tell(None)
+            self._run.store.follow(None)
             with contextlib.suppress(OSError, ValueError):
                 self._writer.close()
 
@@ -124,7 +124,7 @@ class Recorder:
         """Delete the folder, as if the run had never begun."""
         with self._lock:
             self._is_stopped = True
-            self._run.store.tell(None)
+            self._run.store.follow(None)
             with contextlib.suppress(OSError):
                 self._writer.discard()
         self.finish()
@@ -177,7 +177,7 @@ class Recorder:
     def _stop(self, why: str) -> None:
         self._is_stopped = True
         self._flushed.set()
-        self._run.store.tell(None)
+        self._run.store.follow(None)
         self._queue.clear()
         self.stopped = f"Recording stopped: {why}. {self.folder} has what came before."
         self._run.note(self.stopped)

@@ -131,9 +131,9 @@ class Recording:
         Nothing raises an interrupt that comes after the last event, or where Python drops exceptions.
         """
         policy = self.run.policy
-        if not self._captures or policy.halted != "interrupted" or policy.told:
+        if not self._captures or policy.halted != "interrupted" or policy.is_raised:
             return None
-        policy.ended, policy.told = policy.ended or "interrupted after the last event", True
+        policy.ended, policy.is_raised = policy.ended or "interrupted after the last event", True
         return Stopped(policy.ended)
 
     def _leave(self, error: BaseException | None) -> None:
@@ -208,7 +208,7 @@ class Recording:
         if over and self._recorder is not None:
             self._recorder.finish()
         # The listing comes after the output: a front end that missed the output sees there that there is a newer one.
-        self._session.listing.tell(self.run, over=over)
+        self._session.listing.report(self.run, over=over)
         if over:
             return None
         return 0.0 if has_told else _IDLE_PAUSE_S

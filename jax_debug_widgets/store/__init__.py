@@ -2,7 +2,7 @@
 
 In:   batches of firings in the order of time, with the call that each belongs to.
 Out:  events by position, range or site; columns of numbers. Safe under concurrent readers and writers.
-May know: events, numpy.   Must not know: JAX, Jupyter, capture, transport.
+May know: events, numpy.   Must not know: JAX, Jupyter, taps, transport.
 """
 
 from jax_debug_widgets.store.budget import Budget

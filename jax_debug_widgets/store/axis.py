@@ -35,10 +35,10 @@ def along_steps(
     has_loops = _of_each(kind, [bool(one.loops) for one in nestings], dtype=bool)
     for number in numbers_in(device):
         mine = device == number
-        told = np.flatnonzero(mine & (step >= 0))
-        if len(told):
-            at, turns = _places(step[told], np.maximum(inner[told], 0), nestings, kind[told])
-            x[told] = _counted_on(at, turns, call[told], execution[told], nestings, kind[told])
+        known = np.flatnonzero(mine & (step >= 0))
+        if len(known):
+            at, turns = _places(step[known], np.maximum(inner[known], 0), nestings, kind[known])
+            x[known] = _counted_on(at, turns, call[known], execution[known], nestings, kind[known])
         others = np.flatnonzero(mine & (step < 0))
         if number >= 0 and len(others):
             x[others] = np.unique(occurrence[others], return_inverse=True)[1]

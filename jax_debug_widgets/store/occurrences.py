@@ -28,10 +28,10 @@ class Occurrences:
         stands_for, first = np.ones(len(batch), np.int64), np.ones(len(batch), bool)
         for number, tap in enumerate(batch.taps):
             firings, columns = batch.firings_of(number), batch.columns[number]
-            said = tap.stands_for(columns, self._every.get(tap.site.id))
-            stands_for[firings] = said
+            fired = tap.stands_for(columns, self._every.get(tap.site.id))
+            stands_for[firings] = fired
             # If firings are left out, lanes without a number cannot be told apart.
-            if tap.nesting.lanewise and (tap.is_numbered or (np.ndim(said) == 0 and said == 1)):
+            if tap.nesting.lanewise and (tap.is_numbered or (np.ndim(fired) == 0 and fired == 1)):
                 first[firings] = tap.lanes_of(columns, np.arange(len(firings)), ordinals[firings]) <= 0
         occurrences = np.empty(len(batch), np.int64)
         for number in {tap.site.id for tap in batch.taps}:

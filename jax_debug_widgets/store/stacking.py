@@ -23,6 +23,6 @@ def require_one_shape(shapes: set[tuple[int, ...]]) -> None:
       ValueError: there are several shapes.
     """
     if len(shapes) > 1:
-        told = ", ".join(map(str, sorted(shapes)))
-        msg = f"its values have different shapes: {told}; run.events has them one by one, run.show draws one"
+        listed = ", ".join(map(str, sorted(shapes)))
+        msg = f"its values have different shapes: {listed}; run.events has them one by one, run.show draws one"
         raise ValueError(msg)

@@ -54,10 +54,10 @@ class StepAxis:
           x: float64[n], what `continued` has returned for them.
           seq: int64[n], their numbers.
         """
-        device, is_told = own["device"], own["step"] >= 0
+        device, has_step = own["device"], own["step"] >= 0
         for number in numbers_in(device):
-            for told in numbers_in(is_told):
-                mine = np.flatnonzero((device == number) & (is_told == told))
+            for value in numbers_in(has_step):
+                mine = np.flatnonzero((device == number) & (has_step == value))
                 if len(mine):
                     for which, row in zip(ENDS, (mine[-1], mine[np.argmax(x[mine])]), strict=True):
                         place = tuple(int(own[name][row]) for name in OF_AXIS)

@@ -50,7 +50,7 @@ class Store:
         self._types = SiteTypes()
         self._kept = SegmentList(self._types)
         self.released = self._largest = 0
-        self._told: Callable[[SegmentSlice], None] | None = None
+        self._follower: Callable[[SegmentSlice], None] | None = None
         self._ordinals, self._occurrences = Ordinals(), Occurrences()
         self._devices = Devices()
         self._tally = CountsBySite()
@@ -104,12 +104,12 @@ class Store:
         with self._lock:
             self._tally.lost += count
 
-    def tell(self, told: Callable[[SegmentSlice], None] | None) -> None:
-        """Call `told` with the kept events now, and with new events when they come. It must return at once. None ends this."""
+    def follow(self, follower: Callable[[SegmentSlice], None] | None) -> None:
+        """Call `follower` with the kept events now, and with new ones as they come; it must return at once. None ends this."""
         with self._lock:
-            self._told = told
-            for piece in self._kept.between(0, self._kept.count) if told is not None else ():
-                told(SegmentSlice(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
+            self._follower = follower
+            for piece in self._kept.between(0, self._kept.count) if follower is not None else ():
+                follower(SegmentSlice(*piece))  # pyright: ignore[reportOptionalCall] - not None here.
 
     def _take_in(
         self,
@@ -291,8 +291,8 @@ class Store:
     def _append(self, segment: Segment) -> None:
         self._tally.add(segment)
         self._kept.append(segment)
-        if self._told is not None:
-            self._told(SegmentSlice(segment, segment.first, segment.stop))
+        if self._follower is not None:
+            self._follower(SegmentSlice(segment, segment.first, segment.stop))
 
     def _evict(self) -> None:
         kept = self._kept

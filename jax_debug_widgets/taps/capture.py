@@ -108,7 +108,7 @@ class Capture:
         self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lines_of: LinesOf = lambda _code, _watch: {}
         self.lanes = LaneHooks(self._wants_lanes)
-        self.handover = HandoverHooks(self._make_teller, watch_hooks, lambda: self.gate.closed)
+        self.handover = HandoverHooks(self._make_reporter, watch_hooks, lambda: self.gate.closed)
         self.gate.when_closed = self.handover.hold
         self.sampled_calls = SampledCalls(lambda: self.sites.counter().takes)
         self._trace_counts, self.around_traces = TraceCounts(), AroundTraces()
@@ -194,9 +194,9 @@ class Capture:
 
     def is_stale(self, retraced: CachedProgram) -> None:
         """Note that a cached program runs although tracing its function now would give another program."""
-        told = self._outcomes_here().stale
-        if retraced not in told:
-            told[retraced] = self._stale_reads.of(retraced)
+        stale = self._outcomes_here().stale
+        if retraced not in stale:
+            stale[retraced] = self._stale_reads.of(retraced)
 
     def _outcomes_here(self) -> OutcomeBook:
         """Return the outcomes of the current thread's capture."""
@@ -291,7 +291,7 @@ class Capture:
             made.every = on_device
         return made
 
-    def _make_teller(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
+    def _make_reporter(self, equation: DebugCall, settings: Settings) -> ResultReporter | None:
         # A log must reach its handlers, and a print that must raise has to run when it fires.
         if equation.kind != "print" or not can_be_formatted(equation):
             return None

@@ -98,11 +98,11 @@ class OutcomeBook:
           returns: shapes and dtypes of the results that the program declares. JAX rejects other results.
         """
         # A function that raises ends its program, so the lanes after it have no events.
-        told = tap.lane_by_lane()
-        self._asked[told] = asked
+        by_lanes = tap.lane_by_lane()
+        self._asked[by_lanes] = asked
         call, fire, stamps, pass_by = (
-            self._caller(told, run, returns),
-            inbox.putter(told),
+            self._caller(by_lanes, run, returns),
+            inbox.putter(by_lanes),
             inbox.stamps,
             self._passage(tap),
         )
@@ -125,11 +125,11 @@ class OutcomeBook:
                 stamp = stamps.now()
                 if is_taken:
                     fire((stamp, *firing))
-                call(told.values_of(firing, ()), lane, times_of(stamp))
+                call(by_lanes.values_of(firing, ()), lane, times_of(stamp))
             return ()
 
-        chosen = record if told is tap else record_lanes
-        chosen.tap = told  # pyright: ignore[reportFunctionMemberAccess]
+        chosen = record if by_lanes is tap else record_lanes
+        chosen.tap = by_lanes  # pyright: ignore[reportFunctionMemberAccess]
         return chosen
 
     def _caller(
@@ -179,17 +179,17 @@ class OutcomeBook:
         """Make the recorder of `inspect_array_sharding`: it adds an event with the sharding and calls the user's function."""
         # It fires when the program is compiled, so no call of the program is expected to fire it.
         tap = replace(tap, nesting=Nesting(conditional=True))
-        told: dict[Any, Tap] = {}
+        taps: dict[Any, Tap] = {}
         """Sharding -> its tap. An inbox keeps a list for each tap for ever, so equal shardings share one tap."""
 
         def record(sharding: Any) -> object:
             if not switch.off:
-                if sharding not in told:
+                if sharding not in taps:
                     text = str(sharding)
-                    told[sharding] = replace(
+                    taps[sharding] = replace(
                         tap, unflatten=lambda _values: ((sharding,), {}), render=lambda _values: text
                     )
-                inbox.putter(told[sharding])((inbox.stamps.now(),))
+                inbox.putter(taps[sharding])((inbox.stamps.now(),))
             return run(sharding)
 
         record.tap = tap  # pyright: ignore[reportFunctionMemberAccess]

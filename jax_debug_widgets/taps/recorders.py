@@ -26,12 +26,12 @@ class BundleRecorder(Protocol):
 
     Attributes:
       taps: the taps, in the order of their arrays.
-      teller: replaces the recorder in a program that returns the values among its results.
+      reporter: replaces the recorder in a program that returns the values among its results.
       writer: replaces the recorder in a loop that writes the values into a ring; None if each firing must call Python.
     """
 
     taps: tuple[Tap, ...]
-    teller: BundleReporter
+    reporter: BundleReporter
     writer: TapWriter | None
 
     def __call__(self, *arrays: np.ndarray) -> tuple[()]:
@@ -75,13 +75,13 @@ def bundle_recorder(bundle: Bundle, switches: Sequence[Switch], inbox: Inbox, ga
 
     put_all = inbox.putter_of_columns(bundle)
 
-    def tell(times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
+    def report(times_ns: Sequence[int], thread: int, columns: Sequence[Sequence[np.ndarray]]) -> None:
         if not all(switch.off for switch in switches):
             put_all(stamps.at(times_ns, thread), columns)
 
-    chosen, teller = cast("BundleRecorder", record), cast("BundleReporter", tell)
-    chosen.taps = teller.taps = bundle.taps
-    chosen.teller = teller
+    chosen, reporter = cast("BundleRecorder", record), cast("BundleReporter", report)
+    chosen.taps = reporter.taps = bundle.taps
+    chosen.reporter = reporter
     chosen.writer = writer(bundle, inbox, gate)
     return chosen
 

@@ -158,8 +158,8 @@ def why_unformattable(equation: DebugCall) -> str:
         with np.printoptions(**few) if few and any(shape for shape, _ in types) else nullcontext():
             equation.text(*unflattener(equation)(operands))
     except Exception as error:  # noqa: BLE001 - a `__format__` of the user's may raise anything.
-        told = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in types)
-        return f"{error_line(error)} (its values are {told}; `:.3f` and the like are for single numbers)"
+        listed = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in types)
+        return f"{error_line(error)} (its values are {listed}; `:.3f` and the like are for single numbers)"
     return ""
 
 

@@ -107,7 +107,29 @@ def batch_message(
       calls: the calls that are new or have changed.
       spans: the activities of threads since the batch before.
     """
-    columns = {
+    columns = {**_columns_of(pieces, points, spans), **pack_texts(texts)}
+    specs, buffer = pack(columns)
+    return {
+        "type": "batch",
+        "version": wire.VERSION,
+        "run": run,
+        "batch": number,
+        "first": first,
+        "count": len(columns["site"]),
+        "oldest": oldest,
+        "columns": specs,
+        "devices": list(devices),
+        "threads": list(spans.threads),
+        "first_span": spans.first,
+        "sites": [site_message(tap, number) for (_, number), tap in sites.items()],
+        "calls": [call_message(call) for call in calls],
+        "status": status_message(status),
+    }, buffer
+
+
+def _columns_of(pieces: Sequence[EventColumns], points: Points, spans: ThreadSpans) -> dict[str, np.ndarray]:
+    """Return the columns of a batch with numbers."""
+    return {
         "site": _joined(pieces, "site", np.uint32),
         "time": _joined(pieces, "time_ns", np.float64) * NANOSECOND,
         "occurrence": _joined(pieces, "occurrence", np.uint32),
@@ -127,25 +149,7 @@ def batch_message(
         "span_thread": spans.thread.astype(np.int32),
         "span_from": spans.from_ns * NANOSECOND,
         "span_to": spans.to_ns * NANOSECOND,
-        **pack_texts(texts),
     }
-    specs, buffer = pack(columns)
-    return {
-        "type": "batch",
-        "version": wire.VERSION,
-        "run": run,
-        "batch": number,
-        "first": first,
-        "count": len(columns["site"]),
-        "oldest": oldest,
-        "columns": specs,
-        "devices": list(devices),
-        "threads": list(spans.threads),
-        "first_span": spans.first,
-        "sites": [site_message(tap, number) for (_, number), tap in sites.items()],
-        "calls": [call_message(call) for call in calls],
-        "status": status_message(status),
-    }, buffer
 
 
 def rows_message(

@@ -172,20 +172,20 @@ def _figure(value: float) -> str:
 
 def _names(group: CurveGroup, wide: int) -> Iterator[str]:
     """Yield the name of each group of lines, in its colour; nothing if the lines have no groups."""
-    told = _told(group)
-    for number, (name, hue) in enumerate(told[:_LEGENDS]):
+    legends = _legends(group)
+    for number, (name, hue) in enumerate(legends[:_LEGENDS]):
         x, y = 12 + (number % 4) * (wide - 24) / 4, _CHART + 4 + _LEGEND * (number // 4)
         yield f'<path stroke="var(--h{hue})" d="M{x:.0f} {y - 4}h12"/>{_text(x + 17, y, _cut(name, int((wide / 4 - 22) / 6)))}'
-    if len(told) > _LEGENDS:
-        yield _text(wide - _RIGHT, 16, f"{len(told)} in all", anchor="end")
+    if len(legends) > _LEGENDS:
+        yield _text(wide - _RIGHT, 16, f"{len(legends)} in all", anchor="end")
 
 
-def _told(group: CurveGroup) -> list[tuple[str, int]]:
+def _legends(group: CurveGroup) -> list[tuple[str, int]]:
     return list({line.group: line.hue for line in group.lines}.items()) if group.lines[0].group else []
 
 
 def _rows(group: CurveGroup) -> int:
-    return math.ceil(min(len(_told(group)), _LEGENDS) / 4)
+    return math.ceil(min(len(_legends(group)), _LEGENDS) / 4)
 
 
 def _path(line: GroupLine, x: np.ndarray, y: np.ndarray) -> str:

@@ -91,10 +91,10 @@ def _called(snapshot: Snapshot) -> str:
 
 def _findings(snapshot: Snapshot) -> str:
     """Write the findings as HTML: what is wrong emphasised, its reason quietly below it; empty without findings."""
-    told = [_finding(one) for one in snapshot.findings[:_FINDINGS]]
+    findings = [_finding(one) for one in snapshot.findings[:_FINDINGS]]
     more = len(snapshot.findings) - _FINDINGS
     rest = [f"<div>… and {plural(more, 'more finding')}</div>"] if more > 0 else []
-    lines = "".join([*told, *rest])
+    lines = "".join([*findings, *rest])
     return lines and f'<div role="note" style="{_BLOCK}">{lines}</div>'
 
 
@@ -121,10 +121,8 @@ def _streams(snapshot: Snapshot) -> str:
     ordered = _stream("Ordered", snapshot.count(ordered=True), snapshot.ordered)
     unordered = _stream("Unordered", snapshot.count(ordered=False), snapshot.unordered)
     if not (ordered or unordered):
-        said = _nothing(snapshot)
-        return (
-            f'<div data-jaxdebug-part="lines" style="padding:14px 10px;border-bottom:{_BORDER};{_MUTED}">{said}</div>'
-        )
+        sentence = _nothing(snapshot)
+        return f'<div data-jaxdebug-part="lines" style="padding:14px 10px;border-bottom:{_BORDER};{_MUTED}">{sentence}</div>'
     return f'<div data-jaxdebug-part="lines" style="display:flex;border-bottom:{_BORDER}">{ordered}{unordered}</div>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets.events import Barrier, Call, CallSite, told_apart
+from jax_debug_widgets.events import Barrier, Call, CallSite, distinguishing_words
 from jax_debug_widgets.events.amounts import in_time, plural, plural_came
 from jax_debug_widgets.events.call import state_word
 from jax_debug_widgets.events.cut import cut
@@ -34,12 +34,12 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> 
       saved: whether the text is for a saved notebook, which is read later.
     """
     parts = [headline(snapshot, saved=saved)]
-    told = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
-    parts += [f"  {' · '.join(told)}"] if told else []
+    facts = [f"{fact.label} {fact.value}" for fact in snapshot.facts]
+    parts += [f"  {' · '.join(facts)}"] if facts else []
     parts += [f"  ! {note}" for note in snapshot.status.notes]
     if snapshot.first_nonfinite:
         parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")
-    callers = told_apart(snapshot.sites)
+    callers = distinguishing_words(snapshot.sites)
     for site in snapshot.sites[:_SITES]:
         odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
         dropped = snapshot.status.dropped_by_site.get(site.id)
@@ -68,7 +68,7 @@ def _course(site: CallSite, snapshot: Snapshot) -> str:
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
-    """Write a site in one line: place, name, number of events, kind. `caller` distinguishes equal names, see `told_apart`."""
+    """Write a site in one line: place, name, number of events, kind. `caller`: see `distinguishing_words`."""
     name = f"{site.label} · {caller}" if caller else site.label
     kind = "watched value" if site.watch else f"{'ordered' if site.ordered else 'unordered'} {site.kind}"
     phase = "" if site.phase == "forward" else f", {site.phase}"

@@ -126,12 +126,12 @@ def broken(monkeypatch) -> Callable[..., None]:
     """Return a function that makes one of our hooks fail, before or after it has called JAX's own function."""
 
     def break_it(hook: str, *, after: bool) -> None:
-        def guarded(ours: Any, theirs: Any, told: Any, **options: Any) -> Any:
+        def guarded(ours: Any, theirs: Any, report: Any, **options: Any) -> Any:
             function = ours
             while isinstance(function, functools.partial):
                 function = function.func
             if function.__qualname__ != hook:
-                return guard.guarded(ours, theirs, told, **options)
+                return guard.guarded(ours, theirs, report, **options)
 
             @functools.wraps(function)
             def fails(*args: Any, **params: Any) -> Any:
@@ -139,7 +139,7 @@ def broken(monkeypatch) -> Callable[..., None]:
                     ours(*args, **params)
                 raise FaultError("on purpose")
 
-            return guard.guarded(fails, theirs, told, **options)
+            return guard.guarded(fails, theirs, report, **options)
 
         monkeypatch.setattr(replacements, "guarded", guarded)
 
@@ -197,13 +197,13 @@ def test_a_time_limit_that_ends_while_ours_run_ends_the_program():
     def handler(_number: int, _frame: Any) -> None:
         raise TimeoutError
 
-    before, told = signal.signal(signal.SIGALRM, handler), []
+    before, report = signal.signal(signal.SIGALRM, handler), []
     try:
         with pytest.raises(TimeoutError):
-            guard.guarded(ours, lambda: 1, lambda *failure: told.append(failure))()
+            guard.guarded(ours, lambda: 1, lambda *failure: report.append(failure))()
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert not told
+    assert not report
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def fail_in(code: CodeType, called: CodeType) -> None:
 
 
 @contextmanager
-def each_called(told: Callable[[CodeType], object]) -> Iterator[None]:
+def each_called(report: Callable[[CodeType], object]) -> Iterator[None]:
     """Call `tell` with each function of ours before it runs while JAX traces or lowers."""
 
     def profile(frame: Any, event: str, _arg: Any) -> None:
@@ -262,7 +262,7 @@ def each_called(told: Callable[[CodeType], object]) -> Iterator[None]:
             while frame is not None and not is_guard(frame.f_code) and not is_rule(frame.f_code):
                 frame = frame.f_back
             if frame is not None and is_guard(frame.f_code):
-                told(code)
+                report(code)
 
     sys.setprofile(profile)
     try:

@@ -32,7 +32,7 @@ def test_numba_is_imported_again_after_an_interrupted_import():
 def test_the_time_of_a_numba_import_counts_for_the_stage_in_which_it_ended(monkeypatch):
     monkeypatch.setattr(native._waits, "ended", [(3.0, 2.0), (5.0, 0.5)])
     monkeypatch.setattr(native.time, "monotonic", lambda: 10.0)
-    assert native.taken(within=1.0) == 0, "an inner function, traced later, however long it took"
-    assert native.taken(within=6.0) == 0.5
-    assert native.taken(within=9.0) == 2.0
-    assert native.taken(within=9.0) == 0, "it is counted once"
+    assert native.seconds_waited(within=1.0) == 0, "an inner function, traced later, however long it took"
+    assert native.seconds_waited(within=6.0) == 0.5
+    assert native.seconds_waited(within=9.0) == 2.0
+    assert native.seconds_waited(within=9.0) == 0, "it is counted once"

@@ -167,7 +167,7 @@ def test_a_condition_that_cannot_be_computed_says_why():
 
 
 @pytest.mark.behaviour("B2")
-def test_a_line_stops_although_its_value_is_told_under_the_same_name_elsewhere(stopped):
+def test_a_line_stops_although_its_value_is_shown_under_the_same_name_elsewhere(stopped):
     line = step_of_two_names.__code__.co_firstlineno
     for place in (line + 2, line + 5):
         seen = []

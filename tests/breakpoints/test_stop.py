@@ -264,7 +264,7 @@ def test_break_on_asks_each_element_of_an_array(stopped, condition, holds):
     assert not [note for note in run.status().notes if "--break-on" in note]
 
 
-def test_a_condition_that_could_not_be_computed_is_told(stopped):
+def test_a_condition_that_could_not_be_computed_is_reported(stopped):
     @jax.jit
     def f(x):
         jax.debug.print("{x}", x=x)

@@ -119,7 +119,7 @@ sin.defvjp(lambda z: (jnp.sin(z), z), backward)
 
 @pytest.mark.behaviour("C5")
 @pytest.mark.parametrize("wrap", [jax.grad, lambda f: jax.grad(jax.jit(f)), lambda f: jax.jit(jax.grad(jax.jit(f)))])
-def test_a_call_in_a_backward_rule_is_told_at_its_own_line(wrap):
+def test_a_call_in_a_backward_rule_is_reported_at_its_own_line(wrap):
     with jdw.capture() as run:
         wrap(sin)(Z)
     (site,) = run.sites

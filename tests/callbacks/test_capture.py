@@ -166,7 +166,7 @@ def test_ordered_callbacks_keep_their_order_beside_ordered_prints():
 
 
 @pytest.mark.behaviour("C1")
-def test_a_muted_site_has_no_events_and_its_calls_are_told_of():
+def test_a_muted_site_has_no_events_and_its_calls_are_counted():
     host = Host()
     f = jax.jit(pure(None)(host))
     with jdw.capture() as run:

@@ -36,7 +36,7 @@ CALLS = {
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("call", CALLS)
-def test_the_calls_are_told_in_order_with_the_lane_and_number_that_each_drew(call, wrap):
+def test_the_calls_are_reported_in_order_with_the_lane_and_number_that_each_drew(call, wrap):
     plain, captured = Generator(), Generator()
     expected = wrap(jax.vmap(CALLS[call](plain)))(jnp.arange(4)).tolist()
     with jdw.capture() as run:
@@ -153,7 +153,7 @@ APART = {
 
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("name", APART)
-def test_lanes_whose_calls_stand_beside_each_other_are_told(name):
+def test_lanes_whose_calls_stand_beside_each_other_are_reported(name):
     function, x = APART[name]
     taken = {"computed": np.sin(x) + 1}.get(name, x)
     with jdw.capture() as run:

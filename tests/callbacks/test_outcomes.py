@@ -95,7 +95,7 @@ def test_a_loop_tells_of_the_calls_before_the_one_that_raised(capfd):
 
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize("call", CALLS)
-def test_results_times_and_threads_are_told(call):
+def test_results_times_and_threads_are_reported(call):
     def host(x):
         ended.append(time.perf_counter_ns())
         return np.asarray(x) * np.float32(3)
@@ -199,7 +199,7 @@ def test_calls_on_xlas_threads_are_told_apart_from_the_main_thread():
 
 
 @pytest.mark.behaviour("C6")
-def test_a_callback_that_calls_back_itself_is_told_with_both_calls():
+def test_a_callback_that_calls_back_itself_is_reported_with_both_calls():
     inner = jax.jit(lambda x: (jax.debug.callback(lambda _: None, x), x)[1])
 
     def outer(x):

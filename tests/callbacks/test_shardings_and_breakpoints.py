@@ -16,7 +16,7 @@ from tests.devices import cpu_mesh
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_a_sharding_is_told_as_text_and_the_users_function_called_as_ever(wrap):
+def test_a_sharding_is_shown_as_text_and_the_users_function_called_as_ever(wrap):
     mesh = cpu_mesh((4,), ("d",))
     x = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("d")))
     seen = []

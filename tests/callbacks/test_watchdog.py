@@ -100,7 +100,7 @@ def test_the_reason_is_read_off_the_stack(function):
 
 
 @pytest.mark.behaviour("C6")
-def test_a_function_that_waits_for_jax_is_told_so():
+def test_a_note_says_that_a_function_waits_for_jax():
     gate, started = threading.Event(), threading.Event()
 
     def slow(x):

@@ -85,15 +85,15 @@ def test_a_check_that_cannot_say_what_it_found_says_where(monkeypatch):
     def broken(_seen, _name_file):
         raise ValueError("no words today")
 
-    monkeypatch.setitem(device._TELLERS, "casts", broken)
+    monkeypatch.setitem(device._MAKERS, "casts", broken)
     with jdw.capture(check="casts") as run:
         jax.jit(lambda x: x.astype(jnp.int8))(jnp.array([1.0, 500.0]))
     (finding,) = run.findings
     assert finding.kind == "casts" and finding.where.startswith("test_casts.py:")
     assert "ValueError: no words today" in finding.why and "casts" in finding.headline
-    monkeypatch.delitem(device._TELLERS, "casts")
+    monkeypatch.delitem(device._MAKERS, "casts")
     (finding,) = run.findings
-    assert finding.kind == "casts" and "the check casts has no row in `_TELLERS` of checks/device.py" in finding.why
+    assert finding.kind == "casts" and "the check casts has no row in `_MAKERS` of checks/device.py" in finding.why
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_the_order_of_a_set_differs_in_interpreters_with_other_hash_seeds():
 
 def test_arguments_that_cannot_be_sent_to_another_process_are_refused_by_name(ours):
     ours.run("rows = (i for i in range(3))\ndef f(x):\n    return x * len(repr(rows))")
-    with pytest.raises(UsageError, match="`rows`, a generator, cannot be told"):
+    with pytest.raises(UsageError, match="`rows`, a generator, cannot be sent"):
         ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 2")
     with pytest.raises(UsageError, match="2 or more"):
         ours.ip.run_line_magic("jaxdebug", "traces f(1.0) --seeds 1")

@@ -110,7 +110,7 @@ def test_scalars_and_empty_arrays_are_refused(value):
     ("asked", "told"),
     [({"step": 3}, "no step 3;"), ({"step": -4}, "no step -4;"), ({"lane": 1}, "no step -1 with lane 1;")],
 )
-def test_a_step_that_is_not_kept_is_told(run, asked, told):
+def test_a_step_that_is_not_kept_is_reported(run, asked, told):
     with pytest.raises(IndexError, match=f"{told} steps that are kept: 0, 1, 2$"):
         run.show("h", **asked)
 

@@ -413,7 +413,7 @@ def test_an_argument_that_is_gone_fails_its_call_and_no_effect():
     assert run.status().state == "failed" and run.status().barrier.state == "drained"
 
 
-def test_a_nan_that_jax_refuses_is_told_as_what_it_raises_and_no_effect_has_failed():
+def test_a_nan_that_jax_refuses_is_reported_as_what_it_raises_and_no_effect_has_failed():
     h = jax.jit(lambda x: (jax.debug.print("{}", x), jnp.log(x))[1])
     with jax.debug_nans(True), jdw.capture(echo=False) as run, pytest.raises(FloatingPointError):
         h(-1.0)

@@ -42,7 +42,7 @@ def in_the_middle(x):
 
 @pytest.mark.cpu("other backends fuse otherwise")
 @pytest.mark.behaviour("P10")
-def test_a_print_that_breaks_a_fusion_is_told_with_its_memory(capfd):
+def test_a_print_that_breaks_a_fusion_is_reported_with_its_memory(capfd):
     report = jdw.cost(in_the_middle, jnp.ones(1024))
     (site,) = report
     assert (site.firings, site.per, site.nbytes) == (1, "a call", 4096)

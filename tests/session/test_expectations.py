@@ -34,7 +34,7 @@ def test_an_f_string_is_flagged_with_the_corrected_line(wrap):
     assert run.status().findings == 1
 
 
-def test_an_f_string_that_is_traced_for_several_types_is_told_once():
+def test_an_f_string_that_is_traced_for_several_types_is_reported_once():
     @jax.jit
     def f(x):
         jax.debug.print(f"loss {x}")
@@ -67,7 +67,7 @@ def test_the_corrected_line_passes_the_values(source, better):
 
 
 @pytest.mark.behaviour("P11")
-def test_an_unordered_print_in_a_condition_of_known_length_is_told_as_lost():
+def test_an_unordered_print_in_a_condition_of_known_length_is_reported_as_lost():
     def count_to_three(*, ordered):
         def condition(carry):
             jax.debug.print("at {i}", i=carry[0], ordered=ordered)
@@ -148,7 +148,7 @@ def test_prints_in_the_derivative_parts_of_a_linear_solve_are_not_missed():
 
 
 @pytest.mark.parametrize(("steady", "kind"), [(True, "hoisted"), (False, "missing")])
-def test_a_site_that_fires_too_seldom_is_told_over_all_calls(steady, kind):
+def test_a_site_that_fires_too_seldom_is_reported_over_all_calls(steady, kind):
     place = ("f.py", 1, 0, 1, 9, "f.py:1", "f", "")
     site = CallSite(0, "print", False, *place, "x", ("x",), "{}", "jit(f)", ("jit",), "forward", 0)
     nesting = Nesting(loops=(3,), steady=steady)
@@ -201,7 +201,7 @@ def test_calls_that_are_no_longer_listed_have_no_finding_of_loss(in_loop, monkey
     assert "`run.calls` has the newest" in note
 
 
-def test_a_program_compiled_before_the_capture_is_told():
+def test_a_program_compiled_before_the_capture_is_reported():
     compiled = jax.jit(lambda x: jax.debug.print("x {x}", x=x)).lower(1.0).compile()
     with jdw.capture() as run:
         compiled(1.0)

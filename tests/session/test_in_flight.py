@@ -154,7 +154,7 @@ def test_an_event_after_a_call_does_not_belong_to_the_next_one_dispatched(in_fli
     assert attributed(in_flight, branch=(branch, [30], [1])) == [[0]]
 
 
-def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_is_told_later(in_flight):
+def test_a_step_that_calls_the_host_is_not_given_what_the_one_before_it_reports_later(in_flight):
     """A pause compiles the next step with host calls, as another program with the same tap."""
     say = tap_of(0)
     told = call(0, 0, 12, say, dispatched=5)

@@ -49,7 +49,7 @@ def rows(comm: RecordingComm, run) -> list[dict]:
     return [row for content, _ in comm.messages for row in content.get("runs", ()) if row["key"] == run.key]
 
 
-def test_the_first_run_opens_the_comm_and_every_run_is_told_from_its_beginning_to_its_end(comms):
+def test_the_first_run_opens_the_comm_and_every_run_is_reported_from_its_beginning_to_its_end(comms):
     with jdw.capture(title="one") as one:
         assert [row["state"] for row in rows(comms[0], one)] == ["running"]
         program(1.0)
@@ -80,7 +80,7 @@ def test_the_listing_sends_a_running_run_at_intervals_and_at_its_end(comms, monk
     told = []
     for seconds, over in ((100.0, False), (100.1, False), (100.25, False), (100.3, False), (100.31, True)):
         monkeypatch.setattr("jax_debug_widgets.session.panel.listing.time.monotonic", lambda now=seconds: now)
-        its_own.tell(run, over=over)
+        its_own.report(run, over=over)
         told.append(len(comms[-1].sent))
     assert told == [2, 2, 3, 3, 4]
 
@@ -215,7 +215,7 @@ def test_a_front_end_renames_a_run_and_has_runs_laid_over_each_other(comms):
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
-def test_a_file_that_cannot_be_read_is_a_problem_that_is_told(comms, tmp_path):
+def test_a_file_that_cannot_be_read_is_reported_as_a_problem(comms, tmp_path):
     with jdw.capture():
         program(1.0)
     comms[0].ask({"type": "load", "id": 3, "path": str(tmp_path / "nothing.jdw")})

@@ -360,7 +360,7 @@ def test_the_picture_is_an_image_with_words_that_stands_without_styles_or_script
 
 
 @pytest.mark.parametrize(("by_numba", "note"), [(None, "1.10 s"), (4.0, "5.10 s, 4.00 s of it Numba"), (0.1, "1.20 s")])
-def test_the_time_of_numba_is_told_where_it_is_much(by_numba, note):
+def test_the_time_of_numba_is_reported_where_it_is_much(by_numba, note):
     call: Any = SimpleNamespace(of="f", trace=0.1, numba=by_numba, lower=None, compile=1.0)
     fact = _compiled([call])
     assert fact is not None and (fact.value, fact.note) == ("once", note)

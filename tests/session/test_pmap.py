@@ -38,7 +38,7 @@ def test_a_call_and_its_stages_have_the_name_of_the_users_function(scaled):
 
 
 @pytest.mark.behaviour("P3")
-def test_python_prints_in_them_are_told(scaled, capsys):
+def test_python_prints_in_them_are_reported(scaled, capsys):
     devices = Mesh(np.array(jax.devices("cpu")[:2]), ("i",))
     with jdw.capture(echo=False) as run:
         cpu_pmap(scaled, 2, static_broadcasted_argnums=1)(jnp.arange(2.0), 3.0)

@@ -70,7 +70,7 @@ def test_a_run_has_a_note_while_numba_compiles(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     gate = SimpleNamespace(**{name: threading.Event() for name in ("reached", "open", "compiled", "end")})
     monkeypatch.setitem(sys.modules, "_gate", gate)
-    monkeypatch.setattr(native, "_TOLD_AFTER_S", 0)
+    monkeypatch.setattr(native, "_REPORTED_AFTER_S", 0)
     monkeypatch.setattr(recording, "numba_compiles", native.numba_compiles)
     with jdw.capture() as run:
         compiling = threading.Thread(target=native.importable, args=("compiles_long", "nothing"))

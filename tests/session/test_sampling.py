@@ -106,7 +106,7 @@ def test_users_callbacks_are_called_each_time_and_echo_writes_all(capfd):
 
 
 @pytest.mark.behaviour("C6")
-def test_every_call_of_a_users_callback_is_told_of_and_so_is_what_it_raised():
+def test_every_call_of_a_users_callback_is_reported_with_what_it_raised():
     def host(i):
         if i == STEPS - 1:  # This firing is not recorded.
             msg = "the last"

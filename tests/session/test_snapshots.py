@@ -151,7 +151,7 @@ def test_a_thinned_curve_keeps_ends_extremes_and_the_first_nan(size):
         assert np.flatnonzero(~np.isfinite(values))[0] in chosen and size // 2 in chosen
 
 
-def test_a_counter_is_told_from_other_integers():
+def test_a_counter_is_distinguished_from_other_integers():
     assert counts(np.arange(4, dtype=np.int32)) and counts(np.arange(3, 9))
     assert not counts(np.array([0, 1, 3])) and not counts(np.arange(4.0)) and not counts(np.array([7]))
 

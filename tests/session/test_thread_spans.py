@@ -83,14 +83,14 @@ def sharded():
     ],
     ids=["method", "function", "several"],
 )
-def test_waits_for_outputs_are_told(wait, sharded, shortest):
+def test_waits_for_outputs_are_reported(wait, sharded, shortest):
     shortest(0)
     with jdw.capture() as run:
         wait(sharded(jnp.arange(8.0)))
     assert [(site, thread) for site, thread, _ in spans_of(run) if site < 0] == [(-2, "main")]
 
 
-def test_the_programs_own_effects_barrier_is_told_and_not_what_it_waits_for(sharded, shortest):
+def test_the_programs_own_effects_barrier_is_reported_and_not_what_it_waits_for(sharded, shortest):
     shortest(0)
     with jdw.capture() as run:
         sharded(jnp.arange(8.0))
@@ -126,7 +126,7 @@ def test_the_newest_spans_are_kept_and_keep_their_numbers():
     assert len(log.since(log.count).site) == 0
 
 
-def test_the_browser_is_told_each_span_once_and_all_again_when_it_asks(shortest):
+def test_the_browser_gets_each_span_once_and_all_again_when_it_asks(shortest):
     shortest(10**12)  # a slow machine may wait at the barrier, which would be a span of its own
 
     @jax.jit

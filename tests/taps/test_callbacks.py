@@ -176,7 +176,7 @@ def test_a_callback_may_start_threads_that_print(capsys):
 
 @pytest.mark.behaviour("C6")
 @pytest.mark.parametrize("say", [lambda a: jax.debug.print("{}", a), lambda a: jax.debug.callback(lambda _: None, a)])
-def test_an_array_that_is_written_to_later_is_told_as_it_was(say):
+def test_an_array_that_is_written_to_later_is_shown_as_it_was(say):
     array = np.zeros((300, 300), np.float32)
     with jdw.capture() as run:
         for _ in range(3):

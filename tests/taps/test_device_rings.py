@@ -206,7 +206,7 @@ def test_what_is_later_stays(device_rings):
     assert ring.take(10**9)[0].tolist() == [305]
 
 
-def test_events_whose_kernel_could_not_be_launched_are_told(device_rings):
+def test_events_whose_kernel_could_not_be_launched_are_reported(device_rings):
     native = device_rings._native()
     ring = filled(device_rings, records_of([1, 2], native, HANDOVER=[native.DONE, native.BY_RING]))
     ring._head[native.LOST], ring._head[native.LAUNCH_ERROR] = 1, 700

@@ -265,24 +265,24 @@ def test_single_numbers_of_one_type_are_one_result(handed):
     with jdw.capture() as run:
         for call in range(3):
             jax.jit(program)(X + call)
-    assert [one.says.count for one in handed] == [3] * 3, "float32, int32, and the array"
+    assert [one.reporting.count for one in handed] == [3] * 3, "float32, int32, and the array"
     assert len(run.events) == 3 * 21
 
 
-def saying(teller):
+def reporting(reporter):
     """Return a program that prints one array."""
-    return ReportingProgram(None, (PassedLine(teller, (None,), 1),), Packing(1, ((0, None),)))
+    return ReportingProgram(None, (PassedLine(reporter, (None,), 1),), Packing(1, ((0, None),)))
 
 
 def test_a_full_backlog_is_read_even_if_nobody_looks():
     kept = backlog.Backlog()
     heard, one = [], jnp.float32(1)
 
-    def tell(_times, _thread, columns):
+    def report(_times, _thread, columns):
         heard.extend(columns[0])
 
     for _ in range(backlog.MANY + 1):
-        kept.add(backlog.PendingResult(kept, None, saying(tell), [one]))
+        kept.add(backlog.PendingResult(kept, None, reporting(report), [one]))
     assert len(heard) == backlog.MANY + 1
 
 
@@ -537,21 +537,21 @@ def test_a_program_in_a_capture_that_stops_calls_the_host(handed):
 
 
 @pytest.mark.cpu("a GPU copies to the host later")
-def test_an_interrupt_while_something_is_told_loses_no_later_call():
+def test_an_interrupt_of_a_report_loses_no_later_call():
     kept, heard, one = backlog.Backlog(), [], jnp.float32(1)
 
     def interrupted(_times, _thread, _columns):
         raise KeyboardInterrupt
 
-    def tell(_times, _thread, columns):
+    def report(_times, _thread, columns):
         heard.extend(columns[0])
 
-    calls = [backlog.PendingResult(kept, teller, saying(teller), [one]) for teller in (interrupted, tell)]
+    calls = [backlog.PendingResult(kept, reporter, reporting(reporter), [one]) for reporter in (interrupted, report)]
     ended = []
     for call in calls:
         kept.add(call)
         call.then(ended.append)
     with pytest.raises(KeyboardInterrupt):
-        kept.tell()
-    kept.tell()
+        kept.report()
+    kept.report()
     assert (heard, ended) == ([1], [None, None])

@@ -116,7 +116,7 @@ def test_cache_misses_are_explained_by_the_users_lines(options, caplog):
     assert hidden_frames.FOLDER not in caplog.text
 
 
-def test_jax_is_told_of_our_folder_once_and_forgets_it():
+def test_our_folder_is_registered_with_jax_once_and_removed():
     lists = source_info_util._exclude_paths, traceback_util._exclude_paths
     for _ in range(2):
         hidden_frames.hide()

@@ -286,7 +286,7 @@ def test_loops_call_python_without_numba(monkeypatch):
     monkeypatch.setattr(native, "_known", {})
     rings._is_available.cache_clear()
     with (
-        pytest.warns(UserWarning, match="so what loops say is handed over by Python"),
+        pytest.warns(UserWarning, match="so loops hand over prints and watched values by calls of Python"),
         jdw.capture() as run,
     ):
         counting(3)(0)

@@ -85,7 +85,7 @@ def test_a_condition_may_use_a_builtin_function_and_a_variable_of_its_name(watch
     assert len(watched(f, X, watch="sum", when="sum > -1e9 and sum(sum) < 1e9")["sum"].steps) == 1
 
 
-def test_a_condition_that_never_holds_is_told(watched):
+def test_a_condition_that_never_holds_is_reported(watched):
     run = watched(walk, X, watch="size", when="size > 1e9")
     assert run.status().when == "size > 1e9"
     (note,) = run.status().notes
@@ -239,7 +239,7 @@ def test_a_condition_over_values_of_another_body_has_a_note(watched):
     assert "computes lost" in note
 
 
-def test_gradients_that_are_not_taken_are_told_as_gradients(watched):
+def test_gradients_that_are_not_taken_are_named_as_gradients(watched):
     """The note must not say of a value that it is not recorded if only its gradient is not."""
 
     def f(x):

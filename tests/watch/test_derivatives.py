@@ -739,7 +739,7 @@ HIGHER = {
 
 
 @pytest.mark.parametrize("name", HIGHER)
-def test_derivatives_of_derivatives_are_told_and_so_is_the_gradient_of_a_loss_of_them(name, watched, agrees):
+def test_derivatives_of_derivatives_are_reported_and_so_is_the_gradient_of_a_loss_of_them(name, watched, agrees):
     def residual(p, x):
         second = jax.grad(jax.grad(network, 1), 1)(p, x)
         third = jax.grad(jax.grad(jax.grad(network, 1), 1), 1)(p, x)

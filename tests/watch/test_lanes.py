@@ -105,7 +105,7 @@ def test_lanes_in_loops_and_loops_in_lanes(watched):
         agree(run["h"], np.stack([hidden(W + 0.1 * step, x) for x in XS]), step)
 
 
-def test_lanes_of_several_vmaps_are_told_from_the_outermost(watched):
+def test_lanes_of_several_vmaps_are_listed_from_the_outermost(watched):
     ws = jnp.stack([W, W + 1])
     both = jax.jit(jax.vmap(jax.vmap(model, (None, 0)), (0, None)))
     run = watched(both, ws, XS, watch="lanes/h")
@@ -183,7 +183,7 @@ def test_a_statistic_that_lanes_do_not_have_is_answered_with_those_they_have(wat
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
 @pytest.mark.parametrize("looped", [False, True], ids=["straight", "in a loop"])
-def test_integers_of_lanes_are_told_to_the_last_digit(watched, dtype, looped):
+def test_integers_of_lanes_are_shown_to_the_last_digit(watched, dtype, looped):
     first = np.arange(2**24 + 1, 2**24 + 1 + LANES, dtype=dtype)
 
     def count(x):
@@ -251,7 +251,7 @@ def test_chains_of_a_sampler_in_a_library(watched):
     assert run.status().added == ()
 
 
-def test_devices_are_told_one_by_one_with_their_lanes():
+def test_devices_are_shown_one_by_one_with_their_lanes():
     devices = jax.devices("cpu")[:2]
     mesh = Mesh(np.array(devices), ("i",))
     xs = jnp.linspace(-2.0, 2.0, 2 * LANES * 4).reshape(2 * LANES, 4)

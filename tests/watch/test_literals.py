@@ -211,7 +211,7 @@ def test_a_call_that_computes_something_has_no_fields_of_its_arguments(watched, 
     agrees(run["doubled"], x * 7 - 2)
 
 
-def test_an_object_is_told_by_its_fields(watched):
+def test_an_object_is_shown_by_its_fields(watched):
     run = watched(jax.jit(step), BODIES, DT)
     _, places = named_places(__file__, run.watch_seen())
     lines, first = inspect.getsourcelines(step)

@@ -360,7 +360,7 @@ def test_a_range_of_lines_is_a_pattern(watched):
     assert {site.watch.name for site in run.sites} == {"a", "b"}
 
 
-def test_a_name_that_matches_nothing_is_told_with_the_nearest(watched):
+def test_a_name_that_matches_nothing_is_reported_with_the_nearest(watched):
     run = watched(affine, W, B, X, watch=["logit", "b"])
     (note,) = run.status().notes
     assert "'logit'" in note and "'logits'" in note
@@ -560,7 +560,7 @@ def test_an_uncompiled_or_failed_program_is_noted_instead_of_an_unknown_name():
     assert note.startswith("The program raised TypeError: dot_general")
 
 
-def test_a_name_that_an_earlier_capture_has_seen_is_told_so():
+def test_the_note_about_a_name_says_that_an_earlier_capture_has_seen_it():
     def plain(x):
         remembered = x * 2
         return remembered
@@ -701,7 +701,7 @@ def test_values_are_asked_for_by_the_names_that_runs_give_them(watched):
     assert not folder.values
 
 
-def test_a_gradient_that_nothing_asks_for_is_told():
+def test_a_gradient_that_nothing_asks_for_is_reported():
     with jdw.capture(watch="grad/h") as run:
         jax.jit(lambda x: (h := jnp.sin(x)) * h)(X)
     assert run.status().notes == ("Nothing that ran here differentiates 'h': it has no gradient.",)

@@ -156,7 +156,7 @@ def test_a_value_that_jax_moves_out_of_a_loop_is_not_named_as_a_result(watched, 
     assert not [name for name in run.values if name.startswith("value[")]
 
 
-def test_a_gradient_is_not_that_of_the_part_which_alone_is_told(watched):
+def test_a_gradient_is_not_that_of_the_part_which_alone_is_reported(watched):
     def nested(a, b):
         s = a - b * 0.4
         return jnp.cos(s), (s * a, b + 1.0)

@@ -138,7 +138,7 @@ def test_a_failure_to_watch_a_freed_program_is_not_reported_again(monkeypatch):
     assert not any("no pass today" in note for note in notes(jax.jit(lambda x: x * 9)))
 
 
-def test_a_failure_is_told_until_the_program_is_watched(monkeypatch):
+def test_a_failure_is_reported_until_the_program_is_watched(monkeypatch):
     tapped = WatchHooks._with_taps
 
     def broken(*_args):
@@ -373,7 +373,7 @@ def test_statistics_are_computed_natively_where_each_device_has_the_whole_array_
         agrees(dict(zip(STATISTICS, row[:, None], strict=True)), quarter)
 
 
-def test_a_numba_that_does_not_work_is_told_and_done_without(monkeypatch):
+def test_a_numba_that_does_not_work_is_reported_and_done_without(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax_debug_widgets.watch.statistics.native", None)
     monkeypatch.setattr(native, "_known", {})
     with pytest.warns(UserWarning, match="Numba cannot be used"):

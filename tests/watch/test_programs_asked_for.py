@@ -38,7 +38,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_make_jaxpr_and_trace_show_no_primitive_of_ours_and_gradients_are_told_all_the_same(program, watched):
+def test_make_jaxpr_and_trace_show_no_primitive_of_ours_and_gradients_are_reported_all_the_same(program, watched):
     f = PROGRAMS[program]
     with jdw.capture(watch=True):
         shown = [jax.make_jaxpr(f)(X), jax.jit(f).trace(X).jaxpr]

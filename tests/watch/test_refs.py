@@ -63,7 +63,7 @@ def test_functions_that_make_a_ref_have_the_same_results_when_watched(f, derivat
     assert not any("failed" in note or "unwatched" in note for note in run.notes), run.notes
 
 
-def test_values_and_gradients_beside_a_ref_are_told(watched, agrees):
+def test_values_and_gradients_beside_a_ref_are_reported(watched, agrees):
     run = watched(jax.jit(jax.value_and_grad(of_ref)), X)
     agrees(run["h"], jnp.sin(X))
     agrees(run["grad/h"], jnp.full(3, 2.0))

@@ -353,6 +353,23 @@ def test_each_call_of_a_sampled_function_is_a_call_of_the_run():
     assert [call.name for call in run.calls] == ["program"] * 5
 
 
+@pytest.mark.parametrize("keep_inputs", [0, 2])
+def test_a_sampled_program_whose_prints_are_results_gives_the_users_results(keep_inputs):
+    """The plain program hands its prints over as further results in each call that is not watched."""
+
+    @jax.jit
+    def program(x):
+        h = jnp.sin(x)
+        jax.debug.print("{}", h[1])
+        return h * 2
+
+    plain = program(X)
+    with jdw.capture(watch="h", every=2, keep_inputs=keep_inputs) as run:
+        for _ in range(7):
+            np.testing.assert_array_equal(program(X), plain)
+    np.testing.assert_array_equal(run["h"].steps, [0, 2, 4, 6])
+
+
 def test_captures_after_a_sampled_one_are_as_ever():
     @jax.jit
     def program(x):

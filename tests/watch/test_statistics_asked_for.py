@@ -21,7 +21,7 @@ def model(x):
     ("total.value", "total", "run['total']['value']"),
     ("grad/h.max", "grad/h", "run['grad/h']['max']"),
 ])  # fmt: skip
-def test_a_statistic_that_is_watched_is_told_by_its_value(pattern, watch, read, watched):
+def test_a_statistic_that_is_watched_is_shown_by_its_value(pattern, watch, read, watched):
     program = jax.jit(jax.value_and_grad(model))
     (note,) = watched(program, X, watch=pattern).status().notes
     assert note == f"{pattern!r} is a statistic: watch {watch!r}, and read {read}."
@@ -33,7 +33,7 @@ def test_a_statistic_that_is_watched_is_told_by_its_value(pattern, watch, read, 
     assert told.value.args[0] == f"{pattern!r} is a statistic of a watched value: write {read}"
 
 
-def test_a_statistic_by_lane_is_told_by_its_value(watched):
+def test_a_statistic_by_lane_is_shown_by_its_value(watched):
     program = jax.jit(jax.vmap(model))
     (note,) = watched(program, X, watch="lanes/h.mean").status().notes
     assert note.endswith("watch 'lanes/h', and read run['h'].lanes['mean'].")

@@ -138,7 +138,7 @@ def test_a_nan_is_a_nan_whatever_its_bits(sign):
     assert "1 of 2 elements differ, some of them NaN in one of the two only" in str(found)
 
 
-def test_results_that_differ_are_told_with_the_first():
+def test_results_that_differ_are_reported_with_the_first():
     """The watched program is made to differ: which real programs XLA changes depends on its version."""
 
     @jax.jit

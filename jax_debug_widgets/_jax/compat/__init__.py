@@ -2,5 +2,5 @@
 
 In:   names of JAX and of its versions; functions of ours that take the place of JAX's.
 Out:  which features this JAX offers, with a sentence for each that is off; replacements that can be undone.
-May know: events.   Must not know: the other rooms of `_jax`.
+May know: no other room.
 """

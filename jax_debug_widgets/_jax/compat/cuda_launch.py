@@ -24,7 +24,7 @@ def _call_launch(_typing: Any, _launch: Any, _kernel: Any, _blocks: Any, _stream
     return types.int32(types.uint64, types.uint64, types.uint64, types.uint64, types.uint64), emit
 
 
-launched: Any = intrinsic(_call_launch)
+launch_kernel: Any = intrinsic(_call_launch)
 """Launch a kernel; return CUDA's error, 0 if there is none.
 
 Takes the address of `cuLaunchKernel`, the kernel's handle, the number of blocks, the stream, and the address of the

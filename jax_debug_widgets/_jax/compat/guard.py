@@ -1,6 +1,6 @@
 """Guard JAX from exceptions of our functions that replace its own.
 
-If a function of ours fails, JAX's own is called, and `told` reports the failure. Exceptions of JAX, and of a user's function
+If a function of ours fails, JAX's own is called, and `report` reports the failure. Exceptions of JAX, and of a user's function
 that JAX calls, go to the caller as usual: our functions call JAX's through an object that remembers what it raised.
 """
 
@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Told = Callable[[str, Exception, Sequence[Any]], None]
+ReportFailure = Callable[[str, Exception, Sequence[Any]], None]
 """Takes the name of a function of ours, what it raised, and its arguments."""
 
 
@@ -25,14 +25,19 @@ class HookError(Exception):
 
 
 def guarded(
-    ours: Callable[..., Any], theirs: Callable[..., Any], told: Told, *, begins: bool = False, retries: bool = False
+    ours: Callable[..., Any],
+    theirs: Callable[..., Any],
+    report: ReportFailure,
+    *,
+    begins: bool = False,
+    retries: bool = False,
 ) -> Callable[..., Any]:
     """Make a function that calls `ours(theirs, ...)`, and `theirs(...)` if ours fails.
 
     Args:
       ours: takes `theirs` and its arguments.
       theirs: JAX's function.
-      told: called with each failure of ours.
+      report: called with each failure of ours.
       begins: whether ours returns a function, which is then called without arguments to get the result. The exceptions
         of that function go to the user.
       retries: whether theirs may be called twice, because it runs no user function. If ours calls it with other
@@ -55,18 +60,18 @@ def guarded(
                 return given() if begins else given
             if call.has_ended and failure is call.error:
                 given = theirs(*args, **options)  # If this fails as well, the error is JAX's own.
-                _tell(told, ours, failure, args)
+                _report(report, ours, failure, args)
                 return given
             if stands:
-                _tell(told, ours, failure, args)
+                _report(report, ours, failure, args)
                 return call.outcome()
             try:
                 given = theirs(*args, **options)
             except Exception as error:
                 if not _are_alike(error, failure):
-                    _tell(told, ours, failure, args)
+                    _report(report, ours, failure, args)
                 raise
-            _tell(told, ours, failure, args)
+            _report(report, ours, failure, args)
             return given
         finally:
             call.error = failure = None  # Their tracebacks hold this frame, and with it the user's arrays.
@@ -79,7 +84,7 @@ def _are_alike(error: Exception, other: Exception) -> bool:
     return type(error) is type(other) and str(error) == str(other)
 
 
-def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
+def quiet(ours: Callable[..., Any], report: ReportFailure) -> Callable[..., Any]:
     """Wrap a function of ours that replaces no function of JAX: if it fails, the wrapper returns None."""
 
     @functools.wraps(ours)
@@ -89,18 +94,18 @@ def quiet(ours: Callable[..., Any], told: Told) -> Callable[..., Any]:
         except Exception as error:
             if _is_of_signal(error):
                 raise
-            _tell(told, ours, error, args)
+            _report(report, ours, error, args)
         return None
 
     return hook
 
 
-def _tell(told: Told, ours: Callable[..., Any], error: Exception, args: Sequence[Any]) -> None:
-    """Report a failure by `told`; ignore an exception of `told`."""
+def _report(report: ReportFailure, ours: Callable[..., Any], error: Exception, args: Sequence[Any]) -> None:
+    """Report a failure by `report`; ignore an exception of `report`."""
     while isinstance(ours, functools.partial):
         ours = ours.func
     try:
-        told(getattr(ours, "__qualname__", repr(ours)), error, args)
+        report(getattr(ours, "__qualname__", repr(ours)), error, args)
     except Exception:  # noqa: BLE001 - there is nothing else to report to.
         return
 

@@ -33,7 +33,7 @@ native_p.multiple_results = True
 _importing: dict[str, tuple[float, Any]] = {}
 """The modules that are being imported: when each import began, by `time.monotonic`, and the listener to Numba's compiler."""
 
-_TOLD_AFTER_S = 1.5
+_REPORTED_AFTER_S = 1.5
 
 
 class _Waits(threading.local):
@@ -97,11 +97,13 @@ def _import_numba() -> None:
 
 
 def numba_compiles() -> bool:
-    """Whether an import lasts longer than `_TOLD_AFTER_S` because Numba compiles; loading from its cache does not count."""
-    return any(each.buffer and time.monotonic() - since > _TOLD_AFTER_S for since, each in list(_importing.values()))
+    """Whether an import lasts longer than `_REPORTED_AFTER_S` because Numba compiles; loading from its cache does not count."""
+    return any(
+        each.buffer and time.monotonic() - since > _REPORTED_AFTER_S for since, each in list(_importing.values())
+    )
 
 
-def taken(within: float) -> float:
+def seconds_waited(within: float) -> float:
     """Return the seconds that this thread has waited for Numba in a stage that took the last `within` seconds; forget them.
 
     What ended earlier is of the stage around it: while a program is prepared, small functions are traced.

@@ -26,25 +26,25 @@ def joined() -> int:
     if not features.available(features.PROCESSES):
         return jax.process_count()
     state = distributed.global_state
-    told = state.num_processes or 1 if state.client is not None else 1
-    return max(told, jax.process_count()) if xla_bridge.backends_are_initialized() else told
+    count = state.num_processes or 1 if state.client is not None else 1
+    return max(count, jax.process_count()) if xla_bridge.backends_are_initialized() else count
 
 
 def own_number() -> int:
     """Return the number of this process in its job: JAX's number, or `JDW_PROCESS` if JAX has not joined the processes."""
     own = distributed.global_state.process_id if features.available(features.PROCESSES) else jax.process_index()
-    return own if joined() > 1 else _said(NUMBER, own)
+    return own if joined() > 1 else _from_environment(NUMBER, own)
 
 
 def recorded_together() -> int:
     """Return how many processes record one run: those that JAX has joined, or `JDW_PROCESSES`."""
-    return max(joined(), _said(COUNT, 1))
+    return max(joined(), _from_environment(COUNT, 1))
 
 
-def _said(variable: str, otherwise: int) -> int:
+def _from_environment(variable: str, otherwise: int) -> int:
     """Return the whole number in an environment variable; `otherwise` without one."""
-    said = os.environ.get(variable, "")
-    return int(said) if said.isdecimal() else otherwise
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else otherwise
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class ProcessShare:
 
     Attributes:
       devices: the number of the program's devices that belong to this process.
-      teller: the number of the process with the first device, which fires if one process fires for all; None if
+      reporter: the number of the process with the first device, which fires if one process fires for all; None if
         unknown.
-      is_teller: whether that is this process.
+      is_reporter: whether that is this process.
       is_of_all: whether the program runs on devices of all processes of the job.
     """
 
     devices: int
-    teller: int | None
-    is_teller: bool
+    reporter: int | None
+    is_reporter: bool
     is_of_all: bool = False
 
 

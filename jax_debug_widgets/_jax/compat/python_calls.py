@@ -13,7 +13,7 @@ from numba import njit
 
 from jax_debug_widgets._jax.compat.ffi import call_address, call_with_two, words
 
-_ENSURE, _RELEASE, _NUMBER, _CALL, _LET_GO, _CLEAR, _TRUE = range(7)
+_ENSURE_GIL, _RELEASE_GIL, _NEW_NUMBER, _CALL, _DECREF, _CLEAR_ERROR, _TRUE = range(7)
 
 FUNCTIONS = np.array(
     [
@@ -42,14 +42,14 @@ def call_python(functions: Any, function: Any, number: Any) -> bool:
       function: the address of the function, its `id`.
     """
     api = words(functions, _TRUE + 1)
-    state = call_address(api[_ENSURE], np.uint64(0)) & np.uint64(0xFFFFFFFF)
-    argument = call_address(api[_NUMBER], number)
+    state = call_address(api[_ENSURE_GIL], np.uint64(0)) & np.uint64(0xFFFFFFFF)
+    argument = call_address(api[_NEW_NUMBER], number)
     result = call_with_two(api[_CALL], function, argument)
     if not result:
-        call_address(api[_CLEAR], np.uint64(0))
+        call_address(api[_CLEAR_ERROR], np.uint64(0))
     if argument:
-        call_address(api[_LET_GO], argument)
+        call_address(api[_DECREF], argument)
     if result:
-        call_address(api[_LET_GO], result)
-    call_address(api[_RELEASE], state)
+        call_address(api[_DECREF], result)
+    call_address(api[_RELEASE_GIL], state)
     return result == api[_TRUE]

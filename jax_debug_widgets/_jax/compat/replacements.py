@@ -13,7 +13,7 @@ from functools import partial, update_wrapper
 from types import ModuleType
 from typing import Any
 
-from jax_debug_widgets._jax.compat.guard import Told, guarded
+from jax_debug_widgets._jax.compat.guard import ReportFailure, guarded
 from jax_debug_widgets._jax.compat.places import AttributePlace, FunctionPlace, ItemPlace, Layer, PropertyPlace
 from jax_debug_widgets._jax.compat.private import batching, place_of
 
@@ -26,7 +26,7 @@ class Replacing(ABC):
     """
 
     def __init__(self) -> None:
-        self.failed: Told = lambda _name, _error, _args: None
+        self.failed: ReportFailure = lambda _name, _error, _args: None
         self._lock = threading.Lock()
         self._users = 0
         self._replaced = Replacements(self._report_failure)
@@ -67,10 +67,10 @@ class InPlace(partial[Any]):
 
 
 class Replacements:
-    """Records how to undo the replacements of JAX's functions; calls `told` if a function of ours fails."""
+    """Records how to undo the replacements of JAX's functions; calls `report` if a function of ours fails."""
 
-    def __init__(self, told: Told = lambda _name, _error, _args: None) -> None:
-        self.told = told
+    def __init__(self, report: ReportFailure = lambda _name, _error, _args: None) -> None:
+        self.report = report
         self._undo: list[Callable[[], object]] = []
 
     def undo(self) -> None:
@@ -94,7 +94,7 @@ class Replacements:
             wrap = _as_it_is if isinstance(owner, type) else InPlace
 
         def make(theirs: Any) -> Any:
-            made = wrap(guarded(ours, theirs, self.told, begins=begins, retries=retries))
+            made = wrap(guarded(ours, theirs, self.report, begins=begins, retries=retries))
             if isinstance(made, InPlace):
                 update_wrapper(made, theirs, updated=())
                 made.theirs, made.is_global = theirs, isinstance(owner, ModuleType)
@@ -113,7 +113,7 @@ class Replacements:
     ) -> None:
         """Make `table[key](...)` call `ours(theirs, ...)`, if the table has the key, see `guarded`."""
         if key in table:
-            make = partial(guarded, ours, told=self.told, begins=begins, retries=retries)
+            make = partial(guarded, ours, report=self.report, begins=begins, retries=retries)
             self._replace(ItemPlace(table, key), make)
 
     def batcher(self, primitive: Any, ours: Callable[..., Any], *, begins: bool = False) -> None:
@@ -124,13 +124,13 @@ class Replacements:
 
     def computed(self, owner: type, name: str, ours: Callable[..., Any]) -> None:
         """Make the property `one.name` call `ours(theirs, one)`, see `guarded`."""
-        self._replace(PropertyPlace(owner, name), lambda theirs: property(guarded(ours, theirs.fget, self.told)))
+        self._replace(PropertyPlace(owner, name), lambda theirs: property(guarded(ours, theirs.fget, self.report)))
 
     def around(self, ours: Callable[..., Any]) -> Callable[..., Any]:
         """Return a decorator that calls `ours(theirs, ...)`, see `guarded`; JAX applies it to a function that it makes."""
 
         def call(theirs: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
-            return guarded(ours, theirs, self.told)(*args, **params)
+            return guarded(ours, theirs, self.report)(*args, **params)
 
         return call
 

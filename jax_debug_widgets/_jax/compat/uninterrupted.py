@@ -28,7 +28,7 @@ def uninterrupted() -> Iterator[None]:
     handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     came: list[tuple[int, FrameType | None]] = []
     for number in handlers:
-        signal.signal(number, lambda *told: came.append(told))
+        signal.signal(number, lambda *received: came.append(received))
     try:
         yield
     finally:

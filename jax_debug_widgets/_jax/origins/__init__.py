@@ -2,5 +2,5 @@
 
 In:   equations, their tracebacks and name stacks; notes that were taken while JAX traced.
 Out:  places in the source, paths, loops, lanes, names of variables.
-May know: compat.   Must not know: how programs are changed or run.
+May know: compat, events.   Must not know: how programs are changed or run.
 """

@@ -53,10 +53,10 @@ def blocks_of(mesh: Any, operands: Sequence[Any]) -> list[Block]:
     devices = device_names(mesh, axes)
     blocks: list[Block] = []
     for number, values in enumerate(firings):
-        told = {place for names in differing for place in _coordinates(mesh, names, number)}
-        if len(told) > len(axes):
+        numbers = {place for names in differing for place in _coordinates(mesh, names, number)}
+        if len(numbers) > len(axes):
             return [Block(values) for values in firings]
-        blocks.append(Block(values, axes, devices, tuple(np.asarray(dict(told)[name], np.int32) for name in axes)))
+        blocks.append(Block(values, axes, devices, tuple(np.asarray(dict(numbers)[name], np.int32) for name in axes)))
     return blocks
 
 

@@ -71,8 +71,8 @@ def describe_callback(
                 flat_callback(*operands)
             except BaseException as error:
                 from_theirs = error.__traceback__ and error.__traceback__.tb_next
-                told = type(error), error, from_theirs
-                logging.getLogger(debugging.__name__).exception("jax.debug.callback failed", exc_info=told)
+                exc_info = type(error), error, from_theirs
+                logging.getLogger(debugging.__name__).exception("jax.debug.callback failed", exc_info=exc_info)
                 raise
 
     return DebugCall(

@@ -177,8 +177,8 @@ class DebugCall:
     @property
     def counted(self) -> bool:
         """Whether each firing hands over the iteration of each loop, because counting firings would not give it."""
-        told = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
-        return self.in_python or (self.countable and not told)
+        is_known = not (self.conditional or self.shuffled) and None not in (loop.length for loop in self.loops[1:])
+        return self.in_python or (self.countable and not is_known)
 
     @property
     def shuffled(self) -> bool:

@@ -67,10 +67,10 @@ def _leaves_of(frame: FrameType, program: Any) -> Sequence[tuple[str, Any]] | No
         return None
     parameters = frame.f_locals.get("p")
     if isinstance(parameters, pjit.PjitParams) and "args_flat" in frame.f_locals:
-        told = parameters.params["jaxpr"].jaxpr.debug_info
-        if told.func_src_info != program.jaxpr.debug_info.func_src_info:
+        debug_info = parameters.params["jaxpr"].jaxpr.debug_info
+        if debug_info.func_src_info != program.jaxpr.debug_info.func_src_info:
             return None
-        names = told.arg_names or ()
+        names = debug_info.arg_names or ()
         return list(zip(names, frame.f_locals["args_flat"][-len(names) :], strict=False))  # Constants come first.
     if {"jit_func", "args", "kwargs"} <= set(frame.f_code.co_varnames):  # `f.lower(x)`.
         signature = inspect.signature(frame.f_locals["jit_func"])

@@ -117,8 +117,8 @@ def rule_run_by(code: CodeType) -> Rule | None:
 
 def _from_here(rule: Rule) -> AbstractContextManager[None]:
     """Give the equations made inside the Python stack as traceback, and a mark with the one that JAX would give."""
-    told = source_info_util._source_info_context.context.traceback
-    return nullcontext() if told is None else _marked(CalledByRule(told, rule), None)
+    traceback = source_info_util._source_info_context.context.traceback
+    return nullcontext() if traceback is None else _marked(CalledByRule(traceback, rule), None)
 
 
 @contextmanager

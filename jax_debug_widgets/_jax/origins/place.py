@@ -67,7 +67,7 @@ class Place:
         return not isinstance(atom, core.Literal) and atom in self.apart
 
     @property
-    def numbers_tell(self) -> bool:
+    def is_numbered(self) -> bool:
         """Whether the number of a firing in its call gives the iteration of each loop.
 
         It does if each loop has a known length, and no branch may be skipped.

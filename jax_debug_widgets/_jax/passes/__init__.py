@@ -2,5 +2,5 @@
 
 In:   jaxprs, with the origins of their equations.
 Out:  jaxprs with taps, and the lowering rules of these taps.
-May know: compat, origins, tracing.   Must not know: dispatch and executions.
+May know: compat, origins, tracing, events.   Must not know: dispatch and executions.
 """

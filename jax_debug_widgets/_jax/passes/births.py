@@ -193,8 +193,9 @@ class Births:
 
     def of_results(self, jaxpr: core.Jaxpr) -> Check | None:
         """See `Checker`: checks whether a result is not finite although no input is the reason."""
-        results: Sequence[Any] = jaxpr.outvars
-        inputs: Sequence[Any] = jaxpr.invars
+        inputs: Any
+        results: Any
+        inputs, results = jaxpr.invars, jaxpr.outvars
         read = [one for one in results if _is_real(one) and one.aval.size]
         given = [one for one in inputs if _is_real(one) and one.aval.size]
         if not read:
@@ -220,10 +221,10 @@ class Births:
         roots = [one for number, one in enumerate(births) if number == 0 or _born(one) == OF_FINITE]
         if roots and _born(roots[0]) == OF_FINITE:  # In this case infinities among the arguments are not the reason.
             given = [one for one in given if one[1][-1] == HAS_NAN]
-        lines, told = (
+        lines, reported = (
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
-        return [*given, *((checked, (*numbers, len(lines - told))) for checked, numbers in roots)]
+        return [*given, *((checked, (*numbers, len(lines - reported))) for checked, numbers in roots)]
 
 
 def _goes_with(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import jax
 import numpy as np
 
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers, empty_of
-from jax_debug_widgets._jax.passes.operands import new_number
+from jax_debug_widgets._jax.passes.check_records import Record, computed_numbers, empty_of, in_place, unnamed
+from jax_debug_widgets._jax.passes.operands import new_number, with_inputs
 from jax_debug_widgets._jax.passes.record_rows import merged, merged_numbers, row_of
 
 _FEW = 4
@@ -71,6 +73,37 @@ def carrying(records: Sequence[Record], step: Any, *, apart: bool) -> list[Carri
     """
     carry: Callable[[Any, Any], Carried] = _numbers if apart else _row
     return [carry(row, step) for _, row in records]
+
+
+def loop_carrying(equation: core.JaxprEqn, key: str, body: core.Jaxpr, carries: Sequence[Carried]) -> core.JaxprEqn:
+    """Make a loop carry records, after what it carries itself.
+
+    Args:
+      equation: the `scan` or `while`.
+      key: its parameter that holds the body.
+      body: the body with the equations that compute the records.
+      carries: what is carried for each record.
+    """
+    is_scan, params = equation.primitive.name == "scan", dict(equation.params)
+    read, carried = versions.scan_counts(params) if is_scan else (len(equation.invars), len(equation.outvars))
+    place = read + carried if is_scan else len(body.invars)
+    begin, before, after, given = (
+        list(chain.from_iterable(part))
+        for part in zip(*((one.begin, one.before, one.after, one.given) for one in carries), strict=True)
+    )
+    results = [*body.outvars[:carried], *after, *body.outvars[carried:]]
+    body = with_inputs(body.replace(outvars=results, debug_info=unnamed(body)), place, before)
+    if is_scan:
+        params = versions.more_of_scan(params, place, carried=len(before))
+    else:
+        condition = params["cond_jaxpr"]
+        unread = [core.Var(one.aval) for one in before]
+        params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), unread)
+    params[key] = in_place(equation.params[key], body)
+    at = place if is_scan else len(equation.invars)
+    operands = [*equation.invars[:at], *begin, *equation.invars[at:]]
+    given = [*equation.outvars[:carried], *given, *equation.outvars[carried:]]
+    return equation.replace(params=params, invars=operands, outvars=given)
 
 
 def _row(row: Any, step: Any) -> Carried:

@@ -128,8 +128,9 @@ _OF_TRUTHS = frozenset({"and", "broadcast_in_dim", "not", "or", "reduce_and", "r
 def certain_operands(equation: core.JaxprEqn, found: set[Any], *, but_for_tests: bool = False) -> Sequence[Any]:
     """Return the operands of an equation that certainly reach the results, given the values that do."""
     cases = cases_of(equation)
-    if cases and not _is_variable(equation.invars[0]):  # `jnp.where(True, x, y)`
-        return [atom for case, atom in cases if case == int(equation.invars[0].val)]
+    chosen: Any = equation.invars[0] if cases else None
+    if cases and not _is_variable(chosen):  # `jnp.where(True, x, y)`
+        return [atom for case, atom in cases if case == int(chosen.val)]
     operands = equation.invars
     if is_of_conditions(equation):
         return []

@@ -21,7 +21,7 @@ from jax_debug_widgets._jax.origins.callers import CALLER
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets._jax.passes.before_loops import before_loop
 from jax_debug_widgets._jax.passes.births import RESULTS
-from jax_debug_widgets._jax.passes.carried_records import carrying, is_carried_apart
+from jax_debug_widgets._jax.passes.carried_records import carrying, is_carried_apart, loop_carrying
 from jax_debug_widgets._jax.passes.certain import certain_values, results_of_bodies
 from jax_debug_widgets._jax.passes.check_records import (
     Record,
@@ -33,7 +33,6 @@ from jax_debug_widgets._jax.passes.check_records import (
     in_place,
     passed_on,
     row_of_check,
-    unnamed,
     without_lines,
 )
 from jax_debug_widgets._jax.passes.checked import (
@@ -50,7 +49,7 @@ from jax_debug_widgets._jax.passes.forward_pass import InForward, forward_of
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records, inside_of_mesh
 from jax_debug_widgets._jax.passes.nan_arguments import of_arguments
-from jax_debug_widgets._jax.passes.operands import new_number, with_counter, with_inputs
+from jax_debug_widgets._jax.passes.operands import new_number, with_counter
 from jax_debug_widgets._jax.passes.record_rows import rows_together
 from jax_debug_widgets._jax.passes.taken_checks import of_row, of_taken, taking
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE, is_jaxs
@@ -138,21 +137,13 @@ class _Pass:
         equations: list[core.JaxprEqn] = []
         records: list[Record] = []
         lines = [(*frames_in_body(one.source_info.traceback, jaxpr, around), *around) for one in jaxpr.eqns]
-        beside: dict[Frame, set[str]] = {}
-        for equation, frames in zip(jaxpr.eqns, lines, strict=True):
-            for frame in frames[:1]:
-                beside.setdefault(frame, set()).add(equation.primitive.name)
-        certain, computed = certain_values(jaxpr, results), certain_values(jaxpr, results, but_for_tests=True)
-        defined = define(jaxpr, self.definitions)
-        inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
-        scope = inputs.union(*(one.outvars for one in jaxpr.eqns))
-        known = (self.forward, self.lanes_of, part, beside, self.definitions, inputs, scope)
-        body, checked_here = BodyFacts(certain, computed, *known), set[Any]()
-        choices = choices_of(jaxpr, certain, computed, self.definitions, defined)
-        waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}
+        body = self._facts(jaxpr, lines, results, part)
+        choices = choices_of(jaxpr, body.certain, body.computed, self.definitions, define(jaxpr, self.definitions))
+        waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}  # The number of the equation that they must follow.
+        seen = set[Any]()
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
             here = replace(body, part=part.of(equation))
-            whole = choice_of_all(equation.outvars, certain, choices)
+            whole = choice_of_all(equation.outvars, body.certain, choices)
             entered, found = self._entered(equation, frames, here if whole is None else taking(here, equation, choices))
             equations += entered
             if whole is None:
@@ -162,22 +153,51 @@ class _Pass:
                 waiting.setdefault(whole.number, []).extend(later)
             choice = choices.get(equation.outvars[0]) if len(equation.outvars) == 1 else None
             here = here if choice is None else taking(here, equation, choices)
-            at = waiting.setdefault(number if choice is None else choice.number, [])
-            for option, checker in self.checkers.items():
-                check = self._check(option, checker, equation, frames, here)
-                same = None if check is None else (option, frames, *map(id, check.operands))
-                if check is not None and same not in checked_here:  # A tangent reads the same operands as its value.
-                    checked_here.add(same)
-                    name, order = check.primitive or equation.primitive.name, next(self.numbers)
-                    varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
-                    checked = Checked(option, name, frames, check.facts, order, varies=varies)
-                    at.append((equation, checked, check if choice is None else of_taken(check, choice, equation)))
-            for checks, checked, check in waiting.get(number, ()):
+            waiting.setdefault(number if choice is None else choice.number, []).extend(
+                (equation, checked, check if choice is None else of_taken(check, choice, equation))
+                for checked, check in self._checks_of(equation, frames, here, seen)
+            )
+            for beside, checked, check in waiting.pop(number, ()):
                 also, row = row_of_check(check)
-                equations += [without_lines(one, checks.source_info.name_stack) for one in also]
+                equations += [without_lines(one, beside.source_info.name_stack) for one in also]
                 records.append((checked, row))
                 self.checks[row] = check
         return equations, records
+
+    def _facts(
+        self, jaxpr: core.Jaxpr, lines: Sequence[tuple[Frame, ...]], results: Sequence[bool], part: DerivativePart
+    ) -> BodyFacts:
+        beside: dict[Frame, set[str]] = {}
+        for equation, frames in zip(jaxpr.eqns, lines, strict=True):
+            for frame in frames[:1]:
+                beside.setdefault(frame, set()).add(equation.primitive.name)
+        inputs = frozenset([*jaxpr.invars, *jaxpr.constvars])
+        return BodyFacts(
+            certain=certain_values(jaxpr, results),
+            computed=certain_values(jaxpr, results, but_for_tests=True),
+            forward=self.forward,
+            lanes_of=self.lanes_of,
+            part=part,
+            beside=beside,
+            definitions=self.definitions,
+            inputs=inputs,
+            scope=inputs.union(*(one.outvars for one in jaxpr.eqns)),
+        )
+
+    def _checks_of(
+        self, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts, seen: set[Any]
+    ) -> Iterator[tuple[Checked, Check]]:
+        """Yield the checks of an equation that are not in `seen`, and add them to it."""
+        for option, checker in self.checkers.items():
+            check = self._check(option, checker, equation, frames, body)
+            if check is None:
+                continue
+            key = (option, frames, *map(id, check.operands))
+            if key not in seen:  # A tangent reads the same operands as its value.
+                seen.add(key)
+                name, order = check.primitive or equation.primitive.name, next(self.numbers)
+                varies = frozenset[str]().union(*(versions.varying_over(one.aval) for one in check.operands))
+                yield Checked(option, name, frames, check.facts, order, varies=varies), check
 
     def _check(
         self, option: str, checker: Checker, equation: core.JaxprEqn, frames: tuple[Frame, ...], body: BodyFacts
@@ -227,9 +247,9 @@ class _Pass:
             return equation, []
         rows, outer = passed_on(records)
         params = {**equation.params, key: in_place(equation.params[key], giving(inner, rows))}
-        for told, filler in (("out_shardings", sharding_impls.UNSPECIFIED), ("out_layouts", None)):
-            if told in params:
-                params[told] = (*params[told], *[filler] * len(rows))
+        for parameter, filler in (("out_shardings", sharding_impls.UNSPECIFIED), ("out_layouts", None)):
+            if parameter in params:
+                params[parameter] = (*params[parameter], *[filler] * len(rows))
         return equation.replace(params=params, outvars=[*equation.outvars, *flat_rows(outer)]), outer
 
     def _branches(
@@ -265,35 +285,16 @@ class _Pass:
             first, outer, inner, records = before_loop(equation, inner, records, self.checks, number)
         if not records:
             return [*first, equation], outer
-        params, counter = dict(equation.params), new_number()
-        read, carried = versions.scan_counts(params) if is_scan else (len(equation.invars), len(equation.outvars))
-        place = read + carried if is_scan else len(inner.invars)
+        counter = new_number()
         also, step = [], counter
-        if is_scan and params["reverse"]:
-            also, (step,) = computed_numbers(partial(from_end, params["length"]), [counter])
+        if is_scan and equation.params["reverse"]:
+            also, (step,) = computed_numbers(partial(from_end, equation.params["length"]), [counter])
         carries = carrying(records, step, apart=apart)
-        also += chain.from_iterable(one.also for one in carries)
-        begin, before, after, given = (
-            list(chain.from_iterable(part))
-            for part in zip(*((one.begin, one.before, one.after, one.given) for one in carries), strict=True)
-        )
         outer += [
             (replace(checked, around=(number, *checked.around)), one.row)
             for (checked, _), one in zip(records, carries, strict=True)
         ]
-        results = [*inner.outvars[:carried], *after, *inner.outvars[carried:]]
-        inner = inner.replace(eqns=[*inner.eqns, *also], outvars=results, debug_info=unnamed(inner))
-        inner = with_inputs(inner, place, before)
-        if is_scan:
-            params = versions.more_of_scan(params, place, carried=len(before))
-        else:
-            condition = params["cond_jaxpr"]
-            unread = [core.Var(one.aval) for one in before]
-            params["cond_jaxpr"] = with_inputs(condition, len(condition.jaxpr.invars), unread)
-        params[key] = in_place(equation.params[key], inner)
-        at = place if is_scan else len(equation.invars)
-        operands = [*equation.invars[:at], *begin, *equation.invars[at:]]
-        given = [*equation.outvars[:carried], *given, *equation.outvars[carried:]]
-        changed = with_counter(equation.replace(params=params, invars=operands, outvars=given), counter)
+        inner = inner.replace(eqns=[*inner.eqns, *also, *chain.from_iterable(one.also for one in carries)])
+        changed = with_counter(loop_carrying(equation, key, inner, carries), counter)
         first = [*first, *chain.from_iterable(one.first for one in carries)]
         return [*first, changed, *chain.from_iterable(one.behind for one in carries)], outer

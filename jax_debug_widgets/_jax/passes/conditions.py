@@ -62,18 +62,18 @@ def with_presence(condition: core.Jaxpr, guarded: Any) -> core.Jaxpr:
 
 
 def is_asked_twice(equation: core.JaxprEqn) -> bool:
-    """Whether an equation is a `while` whose condition JAX would lower twice, and `told_apart` can replace that lowering."""
+    """Whether JAX would lower the condition of a `while` twice, and `with_one_predicate` can replace that lowering."""
     is_while = equation.primitive is lax.while_p
-    if not is_while or not can_be_told_apart(equation):
+    if not is_while or not can_have_one_predicate(equation):
         return False
     condition = equation.params["cond_jaxpr"].jaxpr
     return has_debugging(condition) or has_callbacks(condition)
 
 
-def can_be_told_apart(equation: core.JaxprEqn) -> bool:
-    """Whether the lanes of a `while` end one by one, and `told_apart` supports it."""
+def can_have_one_predicate(equation: core.JaxprEqn) -> bool:
+    """Whether the lanes of a `while` end one by one, and `with_one_predicate` supports it."""
     # With ordered effects JAX lowers it in another way. Effects on a `Ref` refer to operands by position. With explicit
-    # shardings (`AxisType.Explicit`), `told_apart` would have to give shardings too.
+    # shardings (`AxisType.Explicit`), `with_one_predicate` would have to give shardings too.
     predicate = equation.params["cond_jaxpr"].out_avals[0]
     is_explicit = AxisType.Explicit in predicate.sharding.mesh.axis_types
     is_ordered = bool(effects.ordered_effects.filter_in(equation.params["cond_jaxpr"].effects))
@@ -81,11 +81,11 @@ def can_be_told_apart(equation: core.JaxprEqn) -> bool:
     return bool(predicate.shape) and not (is_ordered or has_refs or is_explicit)
 
 
-def told_apart(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
+def with_one_predicate(equation: core.JaxprEqn, again: core.Jaxpr) -> core.JaxprEqn:
     """Write a `while` as JAX would lower it: one predicate for all lanes, and `again` evaluated for each lane in the body.
 
     Args:
-      equation: a `while` for which `can_be_told_apart` holds.
+      equation: a `while` for which `can_have_one_predicate` holds.
       again: its condition, with the same inputs and constants.
     """
     params = dict(equation.params)

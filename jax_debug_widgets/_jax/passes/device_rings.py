@@ -46,7 +46,7 @@ def _native() -> Any:
 
 
 class PinnedBlocks:
-    """Hands out blocks of pinned memory of `RING_BYTES`. Pinned memory is never freed, so that blocks are used again."""
+    """Hands out blocks of pinned memory of `RING_BYTES`. They are used again, because pinned memory is never freed."""
 
     def __init__(self, allocate: Callable[[int], tuple[np.ndarray, int]]) -> None:
         self._allocate = allocate
@@ -221,7 +221,7 @@ class DeviceRing(RingRecords):
             warnings.warn(f"{lost} events of a loop are lost: {why}", stacklevel=2)
 
 
-_HANDED_OVER = "what loops on the GPU say is handed over by Python, which costs more"
+_HANDED_OVER = "loops on the GPU hand over prints and watched values by calls of Python, which cost more"
 
 
 @functools.cache

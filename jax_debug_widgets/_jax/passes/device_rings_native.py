@@ -22,7 +22,7 @@ from jax_debug_widgets._jax.compat.cuda import (
     launch_and_wait,
     pinned_memory,
 )
-from jax_debug_widgets._jax.compat.cuda_launch import launched
+from jax_debug_widgets._jax.compat.cuda_launch import launch_kernel
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
     ARGUMENTS,
@@ -149,7 +149,7 @@ def _write(head: Any, operands: Any, count: Any, number: Any, handover: Any, str
     # The address is in the job, which is used afterwards: Numba frees an array as soon as only its address is used.
     job[_JOB_WORDS] = np.uint64(job.ctypes.data)
     arguments = job[_JOB_WORDS] + np.uint64(8 * _JOB_WORDS)
-    error = launched(head[LAUNCH], head[KERNEL], np.uint64(1), stream, arguments)
+    error = launch_kernel(head[LAUNCH], head[KERNEL], np.uint64(1), stream, arguments)
     if error:
         head[LOST] += np.uint64(1)
         head[LAUNCH_ERROR] = np.uint64(error)

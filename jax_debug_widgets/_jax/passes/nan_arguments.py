@@ -51,12 +51,12 @@ def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
             states = [_state_of(one) for one in arrays]
             given, made = states[: len(named)], states[len(named) :]
             most = reduce(lax.max, given)
-            is_told = lax.bitwise_and(lax.gt(most, np.int32(0)), lax.eq(reduce(lax.max, made), np.int32(HAS_NAN)))
+            is_nan = lax.bitwise_and(lax.gt(most, np.int32(0)), lax.eq(reduce(lax.max, made), np.int32(HAS_NAN)))
             count, first = np.int32(0), np.int32(0)
             for at, one in reversed(list(enumerate(given))):
                 is_one = lax.eq(one, most)
                 count, first = lax.add(count, number_of(is_one)), lax.select(is_one, np.int32(at), first)
-            return [lax.select(is_told, count, np.int32(0)), first, most]
+            return [lax.select(is_nan, count, np.int32(0)), first, most]
 
         yield (
             Check(facts, [*(one for _, one in named), *results], compute, ARGUMENTS),

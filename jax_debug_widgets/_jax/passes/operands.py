@@ -109,8 +109,8 @@ def close_over(equation: core.JaxprEqn, variables: Sequence[Any]) -> core.JaxprE
         case _:
             place, key = len(operands), "jaxpr" if "jaxpr" in params else "call_jaxpr"
             params[key] = with_inputs(params[key], place, more)
-            told = [name for name in _fillers() if name in params]
-            params |= {name: (*params[name], *[_fillers()[name]] * count) for name in told}
+            present = [name for name in _fillers() if name in params]
+            params |= {name: (*params[name], *[_fillers()[name]] * count) for name in present}
     operands[place:place] = more
     return equation.replace(invars=operands, params=params)
 

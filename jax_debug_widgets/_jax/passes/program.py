@@ -36,7 +36,7 @@ from jax_debug_widgets._jax.passes.callbacks import (
     taps_of_callbacks,
     untapped,
 )
-from jax_debug_widgets._jax.passes.conditions import is_asked_twice, told_apart
+from jax_debug_widgets._jax.passes.conditions import is_asked_twice, with_one_predicate
 from jax_debug_widgets._jax.passes.hoisting import left
 from jax_debug_widgets._jax.passes.joining import with_joined_prints
 from jax_debug_widgets._jax.passes.operands import (
@@ -181,7 +181,7 @@ def _entered(equation: core.JaxprEqn, place: Place, make_recorder: MakeRecorder)
     rewritten = with_programs(equation, rewrite)
     if features.available(features.PHANTOMS) and is_asked_twice(equation) and not is_captured_alone():
         again = nowhere(equation.params["cond_jaxpr"].jaxpr)
-        rewritten = told_apart(rewritten, rewrite("cond_jaxpr", again, conditional=True))
+        rewritten = with_one_predicate(rewritten, rewrite("cond_jaxpr", again, conditional=True))
     if counter is not None and used_in(rewritten, [counter]):
         rewritten = with_counter(rewritten, counter)
     return close_over(rewritten, used_in(rewritten, known))

@@ -197,13 +197,13 @@ def _as_jax_has_it(tap: core.JaxprEqn) -> list[core.JaxprEqn]:
     if is_plain_tap(tap):
         return [tap.replace(primitive=inner, params=params)]
 
-    def said(*values: Any) -> list[Any]:
+    def reported(*values: Any) -> list[Any]:
         return inner.bind(*values, **params)
 
     for level in reversed(range(len(lanes.sizes))):
-        said = jax.vmap(said, in_axes=[0 if mapped[level] else None for mapped in lanes.mapped])
+        reported = jax.vmap(reported, in_axes=[0 if mapped[level] else None for mapped in lanes.mapped])
     with capturing(None):
-        return [one.replace(source_info=tap.source_info) for one in done(said, tap.invars)]
+        return [one.replace(source_info=tap.source_info) for one in done(reported, tap.invars)]
 
 
 def _user_of(equation: core.JaxprEqn, position: int) -> core.JaxprEqn:

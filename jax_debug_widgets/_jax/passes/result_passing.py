@@ -57,20 +57,20 @@ class PassedLine:
     """One print, or the watched values of one body, in a program with further results.
 
     Attributes:
-      teller: reports it, for several calls at once, because one by one takes ten times as long.
+      reporter: reports it, for several calls at once, because one by one takes ten times as long.
       constants: for each operand its constant value; None if the operand is a result of the program.
       count: how many operands are results.
     """
 
-    teller: ResultReporter
+    reporter: ResultReporter
     constants: tuple[np.ndarray | None, ...]
     count: int
 
-    def tell(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
+    def report(self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]) -> None:
         """Report it; see `ResultReporter`. `results` are the columns of the operands that are not constants."""
         rest, calls = iter(results), len(times_ns)
         columns = [next(rest) if constant is None else [constant] * calls for constant in self.constants]
-        self.teller(times_ns, thread, columns)
+        self.reporter(times_ns, thread, columns)
 
 
 Offer = Callable[[DebugCall], ResultReporter | None]
@@ -98,22 +98,22 @@ class ReportingProgram:
         """How many further results the program has."""
         return self.packing.count
 
-    def tellings(
+    def reports(
         self, times_ns: Sequence[int], thread: int, results: Sequence[Sequence[np.ndarray]]
     ) -> Iterator[Callable[[], None]]:
         """Yield a function for each line, which reports it for several calls; `times_ns` are those of the first line."""
         columns = iter(self.packing.columns(results))
         for number, line in enumerate(self.lines):
             times = [time_ns + number for time_ns in times_ns]
-            yield partial(line.tell, times, thread, [*itertools.islice(columns, line.count)])
+            yield partial(line.report, times, thread, [*itertools.islice(columns, line.count)])
 
 
 @cached_fact
 def is_quick(program: ClosedJaxpr) -> bool:
     """Whether a program has no loop that takes long and does nothing else than compute and print."""
     jaxpr = program.jaxpr
-    says_more = jaxpr.effects - {debugging.debug_effect} or has_callbacks(jaxpr) or has_printing_kernels(jaxpr)
-    return not says_more and _iterations(jaxpr) <= MOST_ITERATIONS
+    has_other_effects = jaxpr.effects - {debugging.debug_effect} or has_callbacks(jaxpr) or has_printing_kernels(jaxpr)
+    return not has_other_effects and _iterations(jaxpr) <= MOST_ITERATIONS
 
 
 @cached_fact
@@ -121,10 +121,10 @@ def is_straight(program: ClosedJaxpr) -> bool:
     """Whether a quick program has only small unordered prints or watched values, in no loop or branch."""
     if not program.jaxpr.effects or not is_quick(program):
         return False
-    said = list(_said(program.jaxpr))
-    operands: list[Any] = [operand for one in said if one is not None for operand in one.invars]
+    found = list(_reportable(program.jaxpr))
+    operands: list[Any] = [operand for one in found if one is not None for operand in one.invars]
     return (
-        None not in said
+        None not in found
         and any(isinstance(operand, core.Var) for operand in operands)
         and all(map(_is_plain, operands))
         and sum(operand.aval.size * operand.aval.dtype.itemsize for operand in operands) <= MOST_BYTES
@@ -142,18 +142,18 @@ def with_results(program: ClosedJaxpr, name: str, offer: Offer) -> ReportingProg
     lines: list[PassedLine] = []
     numbers = itertools.count()
 
-    def teller_of(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> ResultReporter:
-        teller = offer(describe(equation, guard, place, order=next(numbers)))
-        if teller is None:
+    def reporter_of(equation: core.JaxprEqn, guard: Guard | None, place: Place) -> ResultReporter:
+        reporter = offer(describe(equation, guard, place, order=next(numbers)))
+        if reporter is None:
             raise _RefusedError
-        return teller
+        return reporter
 
     try:
-        changed, said = _rewrite(program.jaxpr, outermost(name), teller_of, lines)
+        changed, operands = _rewrite(program.jaxpr, outermost(name), reporter_of, lines)
     except _RefusedError:
         return None
     # The names of its arguments stay: JAX's errors about arguments contain them.
-    also, results, packing = packed(said)
+    also, results, packing = packed(operands)
     changed = changed.replace(
         eqns=[*changed.eqns, *also],
         outvars=[*changed.outvars, *results],
@@ -169,37 +169,37 @@ class _RefusedError(Exception):
 def _rewrite(
     jaxpr: core.Jaxpr,
     place: Place,
-    teller_of: Callable[[core.JaxprEqn, Guard | None, Place], ResultReporter],
+    reporter_of: Callable[[core.JaxprEqn, Guard | None, Place], ResultReporter],
     lines: list[PassedLine],
 ) -> tuple[core.Jaxpr, list[Any]]:
     """Return the program without its prints, and the variables that these print; add a line for each print to `lines`."""
     equations: list[core.JaxprEqn] = []
-    said: list[Any] = []
+    printed: list[Any] = []
 
-    def add(teller: ResultReporter, operands: Sequence[Any]) -> None:
+    def add(reporter: ResultReporter, operands: Sequence[Any]) -> None:
         variables = [operand for operand in operands if isinstance(operand, core.Var)]
-        lines.append(PassedLine(teller, tuple(map(_constant, operands)), len(variables)))
-        said.extend(variables)
+        lines.append(PassedLine(reporter, tuple(map(_constant, operands)), len(variables)))
+        printed.extend(variables)
 
     for equation in jaxpr.eqns:
         if _is_print(equation):
             bare, guard = without_guard(as_tap(equation), place)
-            add(teller_of(bare, guard, place), [*bare.invars, *([guard.operand] if guard else ())])
+            add(reporter_of(bare, guard, place), [*bare.invars, *([guard.operand] if guard else ())])
         elif equation.primitive is watch_tap_p:
-            add(equation.params["record"].teller, equation.invars)
+            add(equation.params["record"].reporter, equation.invars)
         elif _is_jit(equation) and has_debugging(equation.params["jaxpr"].jaxpr):
             program = equation.params["jaxpr"]
             inside = place.inside(equation, "jaxpr", program.jaxpr)
-            inner, from_inside = _rewrite(program.jaxpr, inside, teller_of, lines)
+            inner, from_inside = _rewrite(program.jaxpr, inside, reporter_of, lines)
             inner = inner.replace(
                 outvars=[*inner.outvars, *from_inside], debug_info=inner.debug_info.with_unknown_names()
             )
             results = [core.Var(atom.aval) for atom in from_inside]
             equations.append(_with_more_results(equation, program.replace(jaxpr=inner), results))
-            said += results
+            printed += results
         else:
             equations.append(equation)
-    return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), said
+    return jaxpr.replace(eqns=equations, effects=jaxpr.effects - {debugging.debug_effect}), printed
 
 
 def _constant(operand: Any) -> np.ndarray | None:
@@ -222,13 +222,13 @@ def _with_more_results(equation: core.JaxprEqn, program: ClosedJaxpr, results: l
     return equation.replace(params=params, outvars=[*equation.outvars, *results], effects=effects)
 
 
-def _said(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
+def _reportable(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn | None]:
     """Yield the prints that can be results of the program, and the taps of watched values; None for each other effect."""
     for equation in jaxpr.eqns:
         if _is_print(equation) or equation.primitive is watch_tap_p:
             yield equation
         elif _is_jit(equation):
-            yield from _said(equation.params["jaxpr"].jaxpr)
+            yield from _reportable(equation.params["jaxpr"].jaxpr)
         elif equation.effects:
             yield None
 

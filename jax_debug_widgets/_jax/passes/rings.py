@@ -25,7 +25,7 @@ _FIRST_BYTES, _MOST_BYTES = 1 << 14, 1 << 20
 
 @functools.cache
 def _is_available() -> bool:
-    what = "what loops say is handed over by Python, which costs more"
+    what = "loops hand over prints and watched values by calls of Python, which cost more"
     return can_be_written("jax_debug_widgets._jax.passes.rings_native", what)
 
 

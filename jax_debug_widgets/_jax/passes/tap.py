@@ -59,8 +59,8 @@ def bind_batched(
     else:
         mapped = tuple((dim is not None, *axes) for dim, axes in zip(dims, lanes.mapped, strict=True))
         lanes = Lanes((size, *lanes.sizes), mapped)
-    told = {"lanes": lanes, "guards": guards, "home": home, "record": None}
-    debug_tap_p.bind(*moved, inner=inner, params=tuple(params.items()), **told)
+    others = {"lanes": lanes, "guards": guards, "home": home, "record": None}
+    debug_tap_p.bind(*moved, inner=inner, params=tuple(params.items()), **others)
     return [], ()
 
 
@@ -108,10 +108,10 @@ def in_order(lanes: Lanes) -> list[tuple[int, ...]]:
 
 
 def _batch(
-    operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, record: Any, **told: Any
+    operands: Sequence[Any], dims: Sequence[int | None], *, inner: Any, params: Any, record: Any, **others: Any
 ) -> Any:
     del record
-    return bind_batched(inner, dict(params), operands, dims, **told)
+    return bind_batched(inner, dict(params), operands, dims, **others)
 
 
 def _lower(ctx: Any, *operands: Any, inner: Any, params: Any, record: Any, **rest: Any) -> Any:

@@ -148,8 +148,8 @@ class VariableUses:
         """Return `BodyContext.outer` of the programs that an equation runs."""
         levels = self._frames_of(equation)
         is_of_rule = any(level.runs_rule == "backward" for level in levels)
-        is_told = not (is_of_rule or (self.transposed[number] and is_checkpointed(equation)))
-        if self._around.outer is None and is_told:
+        has_own_stack = not (is_of_rule or (self.transposed[number] and is_checkpointed(equation)))
+        if self._around.outer is None and has_own_stack:
             return None
         return seen_from_rules(self.derived[number], levels)
 
@@ -227,8 +227,8 @@ def _derived(equation: Any, around: str, outer: tuple[bool, ...] | None) -> tupl
     own = _text_of(equation.source_info.name_stack)
     if "rematted_computation" in f"{around}/{own}":
         return ()
-    told, inner = _derivatives_in(around), _derivatives_in(own)
-    outer = told if outer is None else outer
+    around_it, inner = _derivatives_in(around), _derivatives_in(own)
+    outer = around_it if outer is None else outer
     # The stack of a transposed `jax.checkpoint` contains the `jvp` of its forward pass once more.
     if is_checkpointed(equation) and inner == (True, False):
         return outer + inner[:1]

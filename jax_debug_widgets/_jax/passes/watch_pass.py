@@ -19,7 +19,7 @@ from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
-from jax_debug_widgets._jax.passes.conditions import can_be_told_apart, told_apart
+from jax_debug_widgets._jax.passes.conditions import can_have_one_predicate, with_one_predicate
 from jax_debug_widgets._jax.passes.infinities import meant_infinities
 from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.passes.uses import VariableUses
@@ -108,7 +108,7 @@ class WatchPass:
             equations += self._entered(number, equation, here, uses)
             here = here.after(equation)
         sampled = self._sampled_by_switch(place, around)
-        if place.numbers_tell and not (sampled or self._watcher.conditional()):
+        if place.is_numbered and not (sampled or self._watcher.conditional()):
             place = replace(place, counters=())
         is_jaxs_own = self._is_jaxs_own and is_jaxs(jaxpr) and not calls_users(jaxpr)
         taken = None if is_jaxs_own else self._watcher.body(jaxpr, place, around)
@@ -129,7 +129,7 @@ class WatchPass:
         if rewritten is equation:
             return [equation]
         own, outer = used_in(rewritten, counter), used_in(rewritten, known)
-        rewritten, plain = (_told_iterations(one, own, outer) for one in (rewritten, equation))
+        rewritten, plain = (_given_iterations(one, own, outer) for one in (rewritten, equation))
         if self._is_sampled(equation) and not self._is_beside(place):
             return sampling.by_iteration(plain, rewritten.params[key], self._every)
         return [rewritten]
@@ -162,8 +162,8 @@ class WatchPass:
         condition = equation.params["cond_jaxpr"]
         place = replace(place, counters=place.counters[:-1])  # The counter of its own loop is valid only in the body.
         is_plain = not condition.out_avals[0].shape
-        can_tell = is_plain or (can_be_told_apart(equation) and not has_debugging(condition.jaxpr))
-        if self._is_sampled(equation) or not can_tell:
+        can_watch = is_plain or (can_have_one_predicate(equation) and not has_debugging(condition.jaxpr))
+        if self._is_sampled(equation) or not can_watch:
             inside = place.inside(equation, "cond_jaxpr", condition.jaxpr)
             self._watcher.unasked(condition.jaxpr, inside, uses.around(number, equation, "cond_jaxpr"))
             return None
@@ -201,7 +201,7 @@ class WatchPass:
         return Sampled(self._every, around.sampled_loop) if around.switched else None
 
 
-def _told_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:
+def _given_iterations(equation: Any, own: Sequence[Any], outer: Sequence[Any]) -> Any:
     """Pass the iterations of an equation's own loop and of the loops around it to the programs that it runs."""
     for counter in own:
         equation = with_counter(equation, counter)
@@ -233,4 +233,4 @@ def _asking(equation: Any, condition: Any) -> Any:
     """Return a `while` with this condition. Where JAX evaluates it again for each lane, that evaluation stays unchanged."""
     plain = equation.params["cond_jaxpr"]
     asked = equation.replace(params={**equation.params, "cond_jaxpr": condition})
-    return told_apart(asked, plain.jaxpr) if plain.out_avals[0].shape else asked
+    return with_one_predicate(asked, plain.jaxpr) if plain.out_avals[0].shape else asked

@@ -137,13 +137,13 @@ class AroundTraces(Replacing):
             inferred = theirs(fun, ji, args, kwargs)
         program, is_traced = inferred[0].params["jaxpr"], here.traces > before
         again = partial(_differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
-        tellers = [quiet(look.found, self._report_failure) for look in looks]
-        found = [tell(program, inferred[1], is_traced=is_traced, differs=again) for tell in tellers]
+        finders = [quiet(look.found, self._report_failure) for look in looks]
+        found = [tell(program, inferred[1], is_traced=is_traced, differs=again) for tell in finders]
         if sees := [one for one in found if one is not None]:
             self._seen.add(program)
             later = quiet(LaterCall, self._report_failure)(program, fun, args, kwargs, ji)
-            told = [partial(quiet(one, self._report_failure), later) for one in sees]
-            here.latest = weakref.ref(program), None if later is None else lambda: [tell() for tell in told]
+            callbacks = [partial(quiet(one, self._report_failure), later) for one in sees]
+            here.latest = weakref.ref(program), None if later is None else lambda: [tell() for tell in callbacks]
         return inferred
 
     def _looks(self, *asked: Any) -> list[TraceVisitor]:

@@ -24,7 +24,8 @@ MANY = 256
 SOME = 32
 """This many calls are read together, which takes a tenth of the time of reading them one by one."""
 
-Heard = Callable[[Exception | None], None]
+WhenReported = Callable[[Exception | None], None]
+"""Called with the error of the program, or None, when the events of a call have been reported."""
 
 
 class PendingResult:
@@ -32,7 +33,7 @@ class PendingResult:
 
     Attributes:
       program: the program that was called; its calls end in the order in which they were made.
-      says: describes the further results.
+      reporting: says what the further results are, and reports them.
       thread: the ident of the thread that made the call.
       was_over: whether the call was over when it was handed over.
       over_ns: when the call was seen to be over, `perf_counter_ns()`; None until then.
@@ -43,25 +44,25 @@ class PendingResult:
         "_arrays",
         "_backlog",
         "_error",
-        "_heard",
+        "_when_reported",
         "ended_ns",
         "over_ns",
         "program",
-        "says",
+        "reporting",
         "thread",
         "was_over",
     )
 
-    def __init__(self, backlog: Backlog, program: object, says: ReportingProgram, arrays: Sequence[Any]) -> None:
-        self.program, self.says = program, says
+    def __init__(self, backlog: Backlog, program: object, reporting: ReportingProgram, arrays: Sequence[Any]) -> None:
+        self.program, self.reporting = program, reporting
         # XLA runs a small program at once; events that fire later must not get earlier times.
         self.was_over = arrays[-1].is_ready()
-        self.over_ns: int | None = time.perf_counter_ns() + len(says.lines) if self.was_over else None
+        self.over_ns: int | None = time.perf_counter_ns() + len(reporting.lines) if self.was_over else None
         self.ended_ns: int | None = None
         self._backlog, self.thread = backlog, threading.get_ident()
         self._arrays: Sequence[Any] = arrays
         self._error: Exception | None = None
-        self._heard: list[Heard] = []
+        self._when_reported: list[WhenReported] = []
 
     def is_ready(self) -> bool:
         """Return whether the call is over; all its results become ready together."""
@@ -94,14 +95,11 @@ class PendingResult:
         ):  # JAX's error: code that waits for the outputs gets it. Exceptions of signal handlers pass.
             pass
 
-    def then(self, heard: Heard) -> None:
-        """Call `heard` with the program's error, or None, when the events have been reported.
-
-        The thread that reports them calls it.
-        """
-        self._heard.append(heard)
+    def then(self, when_reported: WhenReported) -> None:
+        """Call a function when the events have been reported. The thread that reports them calls it."""
+        self._when_reported.append(when_reported)
         if self.ended_ns is not None:
-            self._call_who_heard()
+            self._call_when_reported()
 
     def read(self) -> Sequence[np.ndarray] | None:
         """Read the further results when the call is over; return None if the call failed.
@@ -114,15 +112,15 @@ class PendingResult:
             self._error = error
             return None
 
-    def told(self, ended_ns: int) -> None:
+    def reported(self, ended_ns: int) -> None:
         """Note that the events have been reported, the last one at `ended_ns`."""
         self._arrays, self.ended_ns = (), ended_ns
-        self._call_who_heard()
+        self._call_when_reported()
 
-    def _call_who_heard(self) -> None:
-        # Another thread may report at the same time: the one that pops `heard` calls it.
+    def _call_when_reported(self) -> None:
+        # Another thread may report at the same time: the one that pops the function calls it.
         with contextlib.suppress(IndexError):
-            self._heard.pop()(self._error)
+            self._when_reported.pop()(self._error)
 
 
 HandOver = Callable[[Callable[[PendingResult], object] | None], PendingResult]
@@ -139,29 +137,29 @@ class Backlog:
         self._waiting: list[PendingResult] = []
         self._steps: deque[Callable[[], None]] = deque()
         """The remaining steps of a report: an interrupt may come between two of them."""
-        self._told_ns = self._over = 0
+        self._reported_ns = self._over = 0
 
     def add(self, handed: PendingResult) -> None:
         """Add a call."""
         self._added.append(handed)
         if len(self._added) > MANY:
-            self.tell()
+            self.report()
 
     def over(self, *, is_awaited: bool) -> bool:
         """Count a call that is over; report if it `is_awaited` or `SOME` are over. Return whether it was reported."""
         self._over += 1
         if not is_awaited and self._over < SOME:
             return False
-        self.tell()
+        self.report()
         return True
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the events of finished calls, except calls after an unfinished one of the same program."""
         with self._lock:
             self._over = 0
             self._take_in()
             for calls in _alike(self._all_over()):
-                self._steps += self._telling(calls)
+                self._steps += self._reports(calls)
                 self._waiting = [handed for handed in self._waiting if handed not in calls]
             while self._steps:
                 self._steps.popleft()()
@@ -176,16 +174,18 @@ class Backlog:
                 over.append(handed)
         return over
 
-    def _telling(self, calls: Collection[PendingResult]) -> Iterator[Callable[[], None]]:
+    def _reports(self, calls: Collection[PendingResult]) -> Iterator[Callable[[], None]]:
         """Yield the steps that report `calls`: successive calls of one program by one thread."""
-        said = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
-        says, thread = next((handed.says, handed.thread) for handed in calls)
-        spoken = [(values, end_ns + 1 - len(says.lines)) for values, end_ns in said.values() if values is not None]
-        if spoken:
-            results = [*zip(*(values for values, _ in spoken), strict=True)]
-            yield from says.tellings([time_ns for _, time_ns in spoken], thread, results)
-        for handed, (_, end_ns) in said.items():
-            yield partial(handed.told, end_ns)
+        ends = {handed: (handed.read(), self._end_of(handed)) for handed in calls}
+        reporting, thread = next((handed.reporting, handed.thread) for handed in calls)
+        succeeded = [
+            (values, end_ns + 1 - len(reporting.lines)) for values, end_ns in ends.values() if values is not None
+        ]
+        if succeeded:
+            results = [*zip(*(values for values, _ in succeeded), strict=True)]
+            yield from reporting.reports([time_ns for _, time_ns in succeeded], thread, results)
+        for handed, (_, end_ns) in ends.items():
+            yield partial(handed.reported, end_ns)
 
     def _end_of(self, handed: PendingResult) -> int:
         """Return the time of a call's last event.
@@ -193,8 +193,8 @@ class Backlog:
         No two calls share a time, so each event's time identifies its call.
         """
         over_ns = handed.over_ns or time.perf_counter_ns()
-        self._told_ns = max(over_ns, self._told_ns + 1 + len(handed.says.lines))
-        return self._told_ns
+        self._reported_ns = max(over_ns, self._reported_ns + 1 + len(handed.reporting.lines))
+        return self._reported_ns
 
     def wait_for(self, last: PendingResult) -> None:
         """Wait until the call `last` and those before it are over.

@@ -1,9 +1,7 @@
 """Compile programs that return the records of checks as further results, in a capture that checks.
 
 The records are read later. This is done only for programs that a call of a jitted function compiles. A program compiled
-ahead of time stays as JAX makes it, because the user can look at it. JAX does not see the further results: they are
-removed before it counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it
-unflattens the results.
+ahead of time stays as JAX makes it, because the user can look at it.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import jax
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.caching import cached_fact
 from jax_debug_widgets._jax.compat.guard import quiet
-from jax_debug_widgets._jax.compat.private import core, pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.private import core, pjit, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.callers import callers_of_operation
@@ -33,8 +31,12 @@ from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
-from jax_debug_widgets._jax.running.further_results import fast_path_data
-from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
+from jax_debug_widgets._jax.running.further_results import (
+    ExecutableWithFurtherResults,
+    fast_path_data,
+    with_further_results,
+    wrap_calls_of_lowered,
+)
 
 CHECKERS: dict[str, Checker] = {
     "oob": OutOfBounds(),
@@ -120,33 +122,18 @@ class CheckHooks(Replacing):
             return None
         return fast_path_data(theirs, executable, call, records, out_tree, arguments, outputs, effects, *others)
 
-    def _lower(
-        self,
-        theirs: Any,
-        program: Any,
-        api_name: str,
-        name: str,
-        in_shardings: Sequence[Any],
-        out_shardings: Sequence[Any],
-        in_layouts: Any,
-        out_layouts: Any,
-        donated: Sequence[bool],
-        **options: Any,
-    ) -> Any:
-        rest = (api_name, name, in_shardings)
+    def _lower(self, theirs: Any, program: Any, *arguments: Any, **options: Any) -> Any:
+        api_name, name, *_ = arguments
         checked = self._checked(program, f"{api_name}({name})")
         if checked is None:
-            return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
-        count = checked.rows.count
-        shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * count)
-        layouts = (*out_layouts, *[None] * count)
+            return theirs(program, *arguments, **options)
         try:
             with uninterrupted():
-                lowered = theirs(checked.program, *rest, shardings, in_layouts, layouts, donated, **options)
+                lowered = theirs(checked.program, *with_further_results(arguments, checked.rows.count), **options)
         except Exception as error:  # noqa: BLE001 - it may be possible to lower the program without checks.
             self._is_unchecked(name, error)
-            return theirs(program, *rest, out_shardings, in_layouts, out_layouts, donated, **options)
-        lowered.compile = partial(self._compile, lowered.compile, checked)
+            return theirs(program, *arguments, **options)
+        wrap_calls_of_lowered(lowered, partial(Checking, checked=checked, found=self._found), CheckHooks)
         return lowered
 
     @uninterrupted()
@@ -174,37 +161,26 @@ class CheckHooks(Replacing):
         line = str(error).partition("\n")[0]
         self._note(f"{name} runs without its checks: {type(error).__name__}: {line}")
 
-    def _compile(self, theirs: Any, checked: CheckedProgram, *args: Any, **options: Any) -> Any:
-        executable = theirs(*args, **options)
-        wrap_call(executable, self, lambda call: Checking(call, checked, self._found))
-        return executable
 
-
-class Checking:
+class Checking(ExecutableWithFurtherResults):
     """An `ExecuteReplicated` with the records of its checks as the last results."""
 
     def __init__(
         self, program: Any, checked: CheckedProgram, found: Callable[[CheckedProgram, Sequence[Any]], None]
     ) -> None:
-        self.program, self._checked, self._found = program, checked, found
-        self._count = checked.rows.count
-        self._latest: Sequence[Any] | None = None
+        super().__init__(program, checked.rows.count)
+        self._checked, self._found = checked, found
         self._by_callers: dict[tuple[Frame, ...], CheckedProgram] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.program, name)
-
     def __call__(self, *args: Any) -> Any:
-        """Run the program; keep its last results, the records, and return the others."""
-        outputs = self.program(*args)
-        records = outputs[-self._count :]
-        self._latest = records
-        self.dispatched(records)
-        return outputs[: -self._count]
+        """Run the program; pass its records on, and return the user's results."""
+        results, self._latest = self._split(self.program(*args))
+        self.dispatched(self._latest)
+        return results
 
-    def dispatched(self, records: Sequence[Any]) -> None:
+    def dispatched(self, further: Sequence[Any]) -> None:
         """Pass on the records of a call."""
-        self._found(self._called() if self._checked.is_of_call else self._checked, records)
+        self._found(self._called() if self._checked.is_of_call else self._checked, further)
 
     def _called(self) -> CheckedProgram:
         """Return the program with the frames that call it now."""
@@ -212,8 +188,3 @@ class Checking:
         if callers not in self._by_callers:
             self._by_callers[callers] = self._checked.called_from(callers)
         return self._by_callers[callers]
-
-    def take_latest(self) -> Sequence[Any] | None:
-        """Return the records of the latest call; None if they were taken before."""
-        latest, self._latest = self._latest, None
-        return latest

@@ -132,8 +132,8 @@ class DispatchWatch:
             execution = _dispatched(outputs, before)
         except api_util.InternalFloatingPointError as error:
             # The caller gets a different error, after JAX has found the operation.
-            told = f"invalid value ({error.ty}) encountered in {function_of(name)}"
-            executed(Execution(finished=True, error=FloatingPointError(told)))
+            message = f"invalid value ({error.ty}) encountered in {function_of(name)}"
+            executed(Execution(finished=True, error=FloatingPointError(message)))
             raise
         except BaseException as error:
             hidden_frames.clean(error)
@@ -171,8 +171,8 @@ def _dispatched(outputs: Sequence[Any], before: Sequence[Any]) -> Execution:
     # program.
     effects = tuple(token for token in pending_tokens() if not any(token is old for old in before))
     # All outputs of a program become ready together, when the program is over.
-    said = any(isinstance(one, PendingResult) for one in effects)
-    if outputs and not said and _is_ready(outputs[-1]):
+    is_handed_over = any(isinstance(one, PendingResult) for one in effects)
+    if outputs and not is_handed_over and _is_ready(outputs[-1]):
         return Execution(finished=True, error=wait(effects or outputs[-1:]))
     return Execution(finished=False, outputs=tuple(outputs), effects=effects)
 
@@ -212,12 +212,12 @@ def share_of(program: Any) -> ProcessShare | None:
     shardings = (*program.in_handler.in_shardings, *program.out_handler.out_shardings)
     devices = next((one._device_assignment for one in shardings if hasattr(one, "_device_assignment")), None)
     if devices is None:  # The program has neither arguments nor results.
-        return ProcessShare(len(here), teller=None, is_teller=False)
+        return ProcessShare(len(here), reporter=None, is_reporter=False)
     if len(devices) == len(here):
         return None
-    teller = devices[0].process_index
+    reporter = devices[0].process_index
     is_of_all = _processes_of(devices) == jax.process_count()
-    return ProcessShare(len(here), teller, teller == jax.process_index(), is_of_all=is_of_all)
+    return ProcessShare(len(here), reporter, reporter == jax.process_index(), is_of_all=is_of_all)
 
 
 @functools.lru_cache(maxsize=64)

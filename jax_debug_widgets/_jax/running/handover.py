@@ -1,9 +1,7 @@
 """Compile programs that return the operands of their prints as further results, and read these at each call.
 
 This is done while a capture is on, and only for programs that a call of a jitted function compiles. A program compiled
-ahead of time stays as JAX makes it, because the user can look at it. JAX does not see the further results: they are
-removed before it counts the results. From the second call on, JAX's C++ dispatches such a program, and calls us when it
-unflattens the results.
+ahead of time stays as JAX makes it, because the user can look at it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any, Protocol
 
 from jax_debug_widgets._jax.compat import features
 from jax_debug_widgets._jax.compat.arrays import begin_to_read
-from jax_debug_widgets._jax.compat.private import dispatch, pjit, pxla, sharding_impls
+from jax_debug_widgets._jax.compat.private import dispatch, pjit, pxla
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
@@ -29,7 +27,12 @@ from jax_debug_widgets._jax.passes.result_passing import (
 )
 from jax_debug_widgets._jax.passes.watching import WatchHooks
 from jax_debug_widgets._jax.running.backlog import Backlog, HandOver, PendingResult
-from jax_debug_widgets._jax.running.further_results import fast_path_data
+from jax_debug_widgets._jax.running.further_results import (
+    ExecutableWithFurtherResults,
+    fast_path_data,
+    with_further_results,
+    wrap_calls_of_lowered,
+)
 from jax_debug_widgets._jax.running.may_hand_over import (
     HandoverSettings,
     are_given_away_already,
@@ -37,7 +40,6 @@ from jax_debug_widgets._jax.running.may_hand_over import (
     must_call,
     would_take,
 )
-from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
 
 
 class CallObserver(Protocol):
@@ -127,13 +129,13 @@ class HandoverHooks(Replacing):
         call = getattr(executable, "unsafe_call", None)
         if not isinstance(call, HandoverExecutable):
             return theirs(executable, out_tree, arguments, outputs, effects, *others)
-        said = call.take_latest()
+        further = call.take_latest()
         # For a deleted argument, C++ and Python raise different errors.
-        if said is None or (effects and self._are_given_away) or self._is_held():
+        if further is None or (effects and self._are_given_away) or self._is_held():
             return None
         self._is_fast = True
         self._is_fast_with_effects |= bool(effects)
-        return fast_path_data(theirs, executable, call, said, out_tree, arguments, outputs, (), *others)
+        return fast_path_data(theirs, executable, call, further, out_tree, arguments, outputs, (), *others)
 
     def gives_away(self) -> None:
         """Note that a program with donated arguments exists.
@@ -155,57 +157,40 @@ class HandoverHooks(Replacing):
             pjit._cpp_pjit_cache_fun_only.clear()
             pjit._cpp_pjit_cache_explicit_attributes.clear()
 
-    def dispatched(self, call: HandoverExecutable, said: Sequence[Any]) -> None:
-        """Report a call that JAX's C++ has dispatched; `said` are its further results."""
-        self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, said))
+    def dispatched(self, call: HandoverExecutable, further: Sequence[Any]) -> None:
+        """Report a call that JAX's C++ has dispatched; `further` are its further results."""
+        self.watch.dispatched(call.program.name, call.recorders, partial(call.hand_over, further))
         if self._is_held():  # The hold began while C++ cached the program.
             self._is_fast = True
             self.hold()
 
-    def _lower(
-        self,
-        theirs: Any,
-        program: Any,
-        api_name: str,
-        name: str,
-        in_shardings: Sequence[Any],
-        out_shardings: Sequence[Any],
-        in_layouts: Any,
-        out_layouts: Any,
-        donated: Sequence[bool],
-        **options: Any,
-    ) -> Any:
-        as_ever = partial(
-            theirs, program, api_name, name, in_shardings, out_shardings, in_layouts, out_layouts, donated, **options
-        )
+    def _lower(self, theirs: Any, program: Any, *arguments: Any, **options: Any) -> Any:
+        api_name, name, *_, donated = arguments
+        as_ever = partial(theirs, program, *arguments, **options)
         if any(donated):
             self.gives_away()
-        told = self._told(program, f"{api_name}({name})", options)
-        if told is None or would_take(told, program, donated):
+        reporting = self._reporting(program, f"{api_name}({name})", options)
+        if reporting is None or would_take(reporting, program, donated):
             return as_ever()
-        shardings = (*out_shardings, *[sharding_impls.UNSPECIFIED] * told.count)
-        layouts = (*out_layouts, *[None] * told.count)
-        lower = partial(
-            theirs, told.program, api_name, name, in_shardings, shardings, in_layouts, layouts, donated, **options
-        )
-        lowered = self._lower_telling(lower, told)
+        further = with_further_results(arguments, reporting.count)
+        lowered = self._lowered_reporting(partial(theirs, reporting.program, *further, **options), reporting)
         if lowered is None:
             return as_ever()
-        lowered.compile = partial(self._compile, lowered.compile, told)
+        wrap_calls_of_lowered(lowered, partial(HandoverExecutable, hooks=self, reporting=reporting), HandoverHooks)
         return lowered
 
     @uninterrupted()
-    def _lower_telling(self, lower: Callable[[], Any], told: ReportingProgram) -> Any | None:
+    def _lowered_reporting(self, lower: Callable[[], Any], reporting: ReportingProgram) -> Any | None:
         try:
             with self._watch_hooks.tapped_before():
                 lowered = lower()
         except Exception:  # noqa: BLE001 - it may be possible to lower the program without further results.
             return None
         # The functions that read watched values work on one device only.
-        return lowered if told.watches is None or len(lowered._device_list) == 1 else None
+        return lowered if reporting.watches is None or len(lowered._device_list) == 1 else None
 
     @uninterrupted()
-    def _told(self, program: Any, name: str, options: Any) -> ReportingProgram | None:
+    def _reporting(self, program: Any, name: str, options: Any) -> ReportingProgram | None:
         settings: HandoverSettings | None = captured_settings()
         if settings is None or not settings.hands_over or not may_hand_over(program, settings):
             return None
@@ -214,57 +199,44 @@ class HandoverHooks(Replacing):
             tapped = needed if settings.watch is None else self._watch_hooks.tapped(needed, name, 1) or needed
             if not is_straight(tapped):
                 return None
-            told = with_results(tapped, name, lambda equation: self._offer(equation, settings))
+            reporting = with_results(tapped, name, lambda equation: self._offer(equation, settings))
         except Exception:  # noqa: BLE001 - if JAX has changed, prints stay callbacks.
             return None
-        return told if told is None or settings.watch is None else replace(told, watches=needed)
-
-    def _compile(self, theirs: Any, told: ReportingProgram, *args: Any, **options: Any) -> Any:
-        executable = theirs(*args, **options)
-        wrap_call(executable, self, lambda call: HandoverExecutable(call, self, told))
-        return executable
+        return reporting if reporting is None or settings.watch is None else replace(reporting, watches=needed)
 
 
-class HandoverExecutable:
+class HandoverExecutable(ExecutableWithFurtherResults):
     """An `ExecuteReplicated` that hands over the last results of its program: the operands of its prints."""
 
-    def __init__(self, program: Any, hooks: HandoverHooks, told: ReportingProgram) -> None:
-        self.program, self.hooks = program, hooks
-        self.recorders = Recorders((line.teller for line in told.lines), fire_elsewhere=False, are_results=True)
-        self._says, self._count = told, told.count
+    def __init__(self, program: Any, hooks: HandoverHooks, reporting: ReportingProgram) -> None:
+        super().__init__(program, reporting.count)
+        self.hooks = hooks
+        self.recorders = Recorders((line.reporter for line in reporting.lines), fire_elsewhere=False, are_results=True)
+        self._reporting = reporting
         self._devices = program._local_devices
-        self._latest: Sequence[Any] | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.program, name)
 
     def __call__(self, *args: Any) -> Any:
-        """Run the program, hand over the further results, and return the others."""
+        """Run the program, hand over the further results, and return the user's results."""
         outputs = self.hooks.watch.observe(self.program.name, False, self.recorders, partial(self._execute, *args))
-        self._latest = outputs[-self._count :]
-        return outputs[: -self._count]
+        results, self._latest = self._split(outputs)
+        return results
 
-    def dispatched(self, said: Sequence[Any]) -> None:
+    def dispatched(self, further: Sequence[Any]) -> None:
         """See `HandoverHooks.dispatched`."""
-        self.hooks.dispatched(self, said)
-
-    def take_latest(self) -> Sequence[Any] | None:
-        """Return the further results of the latest call; None if they were taken before."""
-        latest, self._latest = self._latest, None
-        return latest
+        self.hooks.dispatched(self, further)
 
     def _execute(self, *args: Any) -> Any:
         outputs = self.program(*args)
-        self.hand_over(outputs[-self._count :])
+        self.hand_over(self._split(outputs)[1])
         return outputs
 
     def hand_over(
-        self, said: Sequence[Any], announce: Callable[[PendingResult], object] | None = None
+        self, further: Sequence[Any], announce: Callable[[PendingResult], object] | None = None
     ) -> PendingResult:
         """Add the further results of a call to the backlog. Call `announce` with them before any thread can report them."""
         if self._devices[0].platform != "cpu":
-            begin_to_read(said)
-        handed = PendingResult(self.hooks.backlog, self, self._says, said)
+            begin_to_read(further)
+        handed = PendingResult(self.hooks.backlog, self, self._reporting, further)
         if announce is not None:
             announce(handed)
         self.hooks.backlog.add(handed)

@@ -49,15 +49,15 @@ class DroppedUpdate:
 class IndexingHooks(Replacing):
     """Installs the hooks, counted, so that captures may nest and overlap."""
 
-    def __init__(self, wanted: Callable[[str], bool], told: Callable[[Checked], object]) -> None:
+    def __init__(self, wanted: Callable[[str], bool], found: Callable[[Checked], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           wanted: returns whether the current thread's capture has a check.
-          told: called with each problem at the user's line.
+          found: called with each problem at the user's line.
         """
         super().__init__()
-        self._wanted, self._told = wanted, told
+        self._wanted, self._found = wanted, found
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.INDEXING):
@@ -72,7 +72,7 @@ class IndexingHooks(Replacing):
     def _updated(self, name: str, theirs: Any, update: Any, *args: Any, **options: Any) -> Any:
         frame = _caller() if name != "get" and self._wanted("purity") else None
         if frame is not None and _drops_result(frame.f_code, frame.f_lasti):
-            self._told(Checked("purity", "update", (frame_at(frame.f_code, frame.f_lasti),), DroppedUpdate(name)))
+            self._found(Checked("purity", "update", (frame_at(frame.f_code, frame.f_lasti),), DroppedUpdate(name)))
         if options.get("mode") is None:
             self._look(update.array, update.index, writes=name != "get")
         return theirs(update, *args, **options)
@@ -81,7 +81,7 @@ class IndexingHooks(Replacing):
         frame = _caller() if self._wanted("oob") and isinstance(operand, array.ArrayImpl) else None
         outside = None if frame is None else _outside(operand.shape, index, writes=writes)
         if frame is not None and outside is not None:
-            self._told(Checked("oob", "indexing", (frame_at(frame.f_code, frame.f_lasti),), outside))
+            self._found(Checked("oob", "indexing", (frame_at(frame.f_code, frame.f_lasti),), outside))
 
 
 def _caller() -> FrameType | None:

@@ -53,11 +53,11 @@ def must_call() -> bool:
     return config.debug_nans.value or config.debug_infs.value or jax.process_count() > 1
 
 
-def would_take(told: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
+def would_take(reporting: ReportingProgram, program: Any, donated: Sequence[bool]) -> bool:
     """Return whether JAX would give a donated buffer to a print's result; no result of the user can use that buffer."""
 
     def types(avals: Iterable[Any]) -> Counter[Any]:
         return Counter((aval.shape, aval.dtype) for aval in avals if hasattr(aval, "shape"))  # Tokens have no shape.
 
     given = types(aval for aval, is_donated in zip(program.in_avals, donated, strict=True) if is_donated)
-    return bool((given - types(program.out_avals)) & types(told.program.out_avals[-told.count :]))
+    return bool((given - types(program.out_avals)) & types(reporting.program.out_avals[-reporting.count :]))

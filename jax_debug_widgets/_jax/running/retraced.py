@@ -21,7 +21,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.guard import Told, quiet
+from jax_debug_widgets._jax.compat.guard import ReportFailure, quiet
 from jax_debug_widgets._jax.compat.private import ad_checkpoint, common, config, core, pe, pjit, place_of, util
 from jax_debug_widgets._jax.compat.replacements import CachedFunction, Replacements, Replacing
 from jax_debug_widgets._jax.origins.context import (
@@ -50,17 +50,17 @@ def traces_apart() -> Sequence[tuple[Any, str]]:
 class RetracedHooks(Replacing):
     """Installs the hooks for new traces, counted, so that captures may nest and overlap; needed before `ReuseHooks`."""
 
-    def __init__(self, told: Callable[[CachedProgram], None], reuse: Callable[[Any], bool]) -> None:
+    def __init__(self, ran_cached: Callable[[CachedProgram], None], reuse: Callable[[Any], bool]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          told: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
+          ran_cached: called in a capture whenever Python dispatches a function and its cached program runs instead of the new
             one.
           reuse: called with what a capture has traced first, and JAX caches for outside of captures too; returns whether
             the capture runs it from there.
         """
         super().__init__()
-        self._told, self._reuse = told, reuse
+        self._ran_cached, self._reuse = ran_cached, reuse
         self._here = _Here()
         self._retraced: weakref.WeakKeyDictionary[Any, CachedProgram | None] = weakref.WeakKeyDictionary()
         """For each program that was traced again, or that runs instead: how it differs; None if it does not."""
@@ -87,7 +87,7 @@ class RetracedHooks(Replacing):
         if not is_capturing() or id(here) in self._here.filling:
             return here
         if here.pjit_params is not None:
-            self._tell(here.pjit_params.params["jaxpr"])
+            self._report_cached(here.pjit_params.params["jaxpr"])
             return here
         call = _call_here()
         with capturing(None):
@@ -122,7 +122,7 @@ class RetracedHooks(Replacing):
             jaxpr = ClosedJaxpr(jaxpr.jaxpr, jaxpr.consts)
             here.pjit_params = plain._replace(params={**plain.params, "jaxpr": jaxpr})
             self._retraced[jaxpr] = found
-            self._tell(jaxpr)
+            self._report_cached(jaxpr)
 
     def _traced(self, theirs: Callable[..., Any], function: Any, *signature: Any, **options: Any) -> Any:
         """Return the program of a function that is not jitted itself, such as the body of a loop."""
@@ -137,13 +137,13 @@ class RetracedHooks(Replacing):
         try:
             anew = theirs(function, *signature, **options)
         except Exception as error:  # noqa: BLE001 - see above.
-            self._told(failing(function, error))
+            self._ran_cached(failing(function, error))
             return known
         key = anew[0]
         if key not in self._retraced:
             again = partial(theirs, function, *signature, **options)
             self._retraced[key] = _compared(function, _closed(known), _closed(anew), lambda: _closed(again()))
-        self._tell(key)
+        self._report_cached(key)
         return anew if self._retraced[key] is None else known
 
     def _looked_up(self, trace: Callable[[], Any]) -> Any:
@@ -162,9 +162,9 @@ class RetracedHooks(Replacing):
             raise _NotTraced
         theirs(trace, *args, **options)
 
-    def _tell(self, jaxpr: Any) -> None:
+    def _report_cached(self, jaxpr: Any) -> None:
         for found in self._retraced_in(jaxpr):
-            self._told(found)
+            self._ran_cached(found)
 
     def _retraced_in(self, program: Any) -> tuple[CachedProgram, ...]:
         """Return the cached programs that run instead of new traces: for a program and the programs inside it."""
@@ -214,8 +214,8 @@ class _NotTraced(BaseException):
 class _FirstTraced:
     """The cache entry of a function first traced in a capture; fills the outer entry, too, if no hook changed it."""
 
-    def __init__(self, here: Any, plain: Any, reuse: Callable[[Any], bool], told: Told) -> None:
-        self._here, self._plain, self._reuse, self._told = here, plain, reuse, told
+    def __init__(self, here: Any, plain: Any, reuse: Callable[[Any], bool], report: ReportFailure) -> None:
+        self._here, self._plain, self._reuse, self._report = here, plain, reuse, report
 
     @property
     def pjit_params(self) -> Any:
@@ -225,7 +225,7 @@ class _FirstTraced:
     @pjit_params.setter
     def pjit_params(self, traced: Any) -> None:
         self._here.pjit_params = traced
-        quiet(self._fill_plain, self._told)(traced)
+        quiet(self._fill_plain, self._report)(traced)
 
     def _fill_plain(self, traced: Any) -> None:
         jaxpr = traced.params["jaxpr"]

@@ -22,9 +22,9 @@ from jax_debug_widgets._jax.origins.equation import Recorders
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.watch_pass import is_jaxs
 from jax_debug_widgets._jax.running.dispatch import recorders_of
+from jax_debug_widgets._jax.running.further_results import wrap_calls
 from jax_debug_widgets._jax.running.handover import CallObserver, Unobserved
 from jax_debug_widgets._jax.running.may_hand_over import must_call
-from jax_debug_widgets._jax.running.wrapped_calls import wrap_call
 
 
 class SampledSettings(Protocol):
@@ -119,11 +119,11 @@ class SampledCalls(Replacing):
         function = self._here.left_out
         if function is not None and function.watched is not None:
             # JAX compiles it next, and keeps the executable.
-            wrap_call(computation.compile(), self, partial(self._reported, function.watched))
+            wrap_calls(computation.compile(), partial(self._observed, function.watched), SampledCalls)
         return computation
 
-    def _reported(self, watched: Recorders, call: Any) -> Any:
-        """Return a plain program's function whose calls are executions of the watched sites, too."""
+    def _observed(self, watched: Recorders, call: Any) -> Any:
+        """Return what runs a plain program, from JAX's `call`: its calls are executions of the watched sites, too."""
         own = _recorders_of(call)
         recorders = Recorders((), fire_elsewhere=False, are_results=True) if own is None else own
         recorders.taps.left_out = tuple(tap for tap in watched.taps if tap.site.watch)

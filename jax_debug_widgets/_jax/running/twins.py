@@ -33,15 +33,15 @@ _TRACES_ONLY = "jit_trace"
 class TwinHooks(Replacing):
     """Calls the twins of functions in captures with `twin` in their settings; installing is counted."""
 
-    def __init__(self, on: Callable[[Any], AbstractContextManager[None]], told: Callable[[str], object]) -> None:
+    def __init__(self, on: Callable[[Any], AbstractContextManager[None]], note: Callable[[str], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           on: returns a context in which the current thread captures with other settings.
-          told: called with notes for the user.
+          note: called with notes for the user.
         """
         super().__init__()
-        self._on, self._told = on, told
+        self._on, self._note = on, note
         self._here = threading.local()
         self._calls: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
@@ -58,7 +58,7 @@ class TwinHooks(Replacing):
         try:
             inferred = theirs(fun, ji, args, kwargs)
             if not core.trace_state_clean():
-                self._tell(
+                self._note_about(
                     fun,
                     "is not watched where an un-jitted transformation or loop calls it: with exact=True jit the function "
                     "around it, as in jax.jit(jax.grad(f)).",
@@ -71,7 +71,7 @@ class TwinHooks(Replacing):
 
     def _beside(self, fun: Any, ji: Any, args: Any, kwargs: Any, program: Any, twin: Any) -> None:
         if why := _why_alone(program):
-            self._tell(fun, f"is not watched: {why}, and with exact=True it would do so twice.")
+            self._note_about(fun, f"is not watched: {why}, and with exact=True it would do so twice.")
             return
         count = self._calls.get(fun, 0)
         self._calls[fun] = count + 1
@@ -85,15 +85,15 @@ class TwinHooks(Replacing):
             with self._on(twin), calling_for_us():
                 watched(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the program itself runs next, and raises its own errors.
-            self._tell(fun, f"was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
+            self._note_about(fun, f"was not watched in a call: its watched twin raised {type(error).__name__}: {error}")
         finally:
             self._here.is_in_twin = False
 
-    def _tell(self, fun: Any, what: str) -> None:
+    def _note_about(self, fun: Any, what: str) -> None:
         """Report a note about a user function. Functions of JAX or of this package are not reported."""
         code = getattr(inspect.unwrap(fun), "__code__", None)
         if code is None or is_users(code.co_filename):
-            self._told(f"`{_name_of(fun)}` {what}")
+            self._note(f"`{_name_of(fun)}` {what}")
 
     def restart(self) -> None:
         """Restart the counts of calls: the next call of each function is the first."""

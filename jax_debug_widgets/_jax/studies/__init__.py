@@ -2,5 +2,5 @@
 
 In:   a function and its arguments.
 Out:  costs, kernels, values equation by equation.
-May know: every other room of `_jax` but running.
+May know: every other room of `_jax` but running; graphs.
 """

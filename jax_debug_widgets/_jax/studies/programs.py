@@ -62,9 +62,9 @@ def program_of(traced: Traced, reading: ProgramAnnotations) -> Program:
     """The program of a call. One that is a call of another (a jitted function) is gone straight into."""
     whole, place = traced.marked or traced.jaxpr, outermost(traced.name)
     names = whole.debug_info.arg_names or ()
-    told = names if len(names) == len(whole.invars) else ()
+    known = names if len(names) == len(whole.invars) else ()
     inputs = tuple(
-        Operand("input", type_of(one), _plain(told[number] if told else None) or f"in_{number}", number)
+        Operand("input", type_of(one), _plain(known[number] if known else None) or f"in_{number}", number)
         for number, one in enumerate(whole.invars)
     )
     known = dict(zip(whole.invars, inputs, strict=True)) | _arrays(whole, traced.consts)

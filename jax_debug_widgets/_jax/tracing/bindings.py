@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat import features
-from jax_debug_widgets._jax.compat.guard import Told, quiet
+from jax_debug_widgets._jax.compat.guard import ReportFailure, quiet
 from jax_debug_widgets._jax.compat.private import pe, source_info_util
 from jax_debug_widgets._jax.compat.replacements import Replacements, Replacing
 from jax_debug_widgets._jax.compat.trees import leaves_with_paths
@@ -95,11 +95,11 @@ def _watched() -> Any:
     return None if settings is None or _is_noting() else settings.watch
 
 
-def _follower(lines_of: LinesOf, watched: Any, told: Told) -> CallFollower:
+def _follower(lines_of: LinesOf, watched: Any, report: ReportFailure) -> CallFollower:
     def lines(code: CodeType) -> Lines | None:
         return lines_of(code, watched)
 
-    return CallFollower(quiet(lines, told), quiet(_note, told), quiet(_note_arguments, told))
+    return CallFollower(quiet(lines, report), quiet(_note, report), quiet(_note_arguments, report))
 
 
 def _note(frame: FrameType, expressions: Sequence[Expression], line: int, returned: Any) -> None:

@@ -29,14 +29,14 @@ class _Here(threading.local):
       follower: decides which calls are followed; None if no call is.
       until: following ends when this frame ends.
       calls: the frames that are followed, outermost first.
-      is_told: whether Python reports calls; it does not while a debugger's trace function runs.
+      reports_calls: whether Python reports calls; it does not while a debugger's trace function runs.
     """
 
     # There is no `__init__`, because Python would report its call before it has run.
     follower: CallFollower | None = None
     until: FrameType | None = None
     calls: Sequence[tuple[FrameType, FollowedCall]] = ()
-    is_told = False
+    reports_calls = False
 
 
 _here = _Here()
@@ -67,7 +67,7 @@ class _Tool:
             if not self._users:
                 self._end()
 
-    def tell_of(self, code: CodeType, events: Any) -> None:
+    def report_events_of(self, code: CodeType, events: Any) -> None:
         """Let Python report events of a function."""
         with self._lock:
             if self._id is not None and id(code) not in self._codes:
@@ -108,15 +108,15 @@ def begin(frame: FrameType, follower: CallFollower) -> bool:
     if _monitoring is None or not _tool.take():
         return False
     try:
-        _here.is_told = False
-        _is_told()
-        if _here.is_told:
-            _tool.tell_of(frame.f_code, _ENDS)
+        _here.reports_calls = False
+        _try_call()
+        if _here.reports_calls:
+            _tool.report_events_of(frame.f_code, _ENDS)
             _here.calls, _here.until, _here.follower = (), frame, follower
     finally:
         if _here.until is not frame:
             _tool.leave()
-    return _here.is_told
+    return _here.reports_calls
 
 
 def is_on() -> bool:
@@ -129,16 +129,16 @@ def can_be() -> bool:
     return _monitoring is not None and _tool.is_to_have()
 
 
-def _is_told() -> None:
+def _try_call() -> None:
     """Do nothing. If Python reports calls at all, it reports the call of this function."""
 
 
 def _start(code: CodeType, _offset: int) -> Any:
     follower = _here.follower
     if not may_name(code.co_filename):
-        if code is not _is_told.__code__:
+        if code is not _try_call.__code__:
             return _monitoring.DISABLE
-        _here.is_told = True
+        _here.reports_calls = True
     elif follower is not None and not follower.leaves_out(code):
         if is_generated(frame := sys._getframe(1)):  # JAX's dataclasses run generated functions for each equation.
             return _monitoring.DISABLE
@@ -154,7 +154,7 @@ def _throw(code: CodeType, _offset: int, _error: BaseException) -> None:
 def _enter(follower: CallFollower, frame: FrameType) -> None:
     if followed := follower.enter(frame):
         _here.calls = (*_here.calls, (frame, followed))
-        _tool.tell_of(frame.f_code, _LINES | _ENDS)
+        _tool.report_events_of(frame.f_code, _LINES | _ENDS)
 
 
 def _line(_code: CodeType, line: int) -> None:

@@ -76,15 +76,15 @@ class Truncated:
 class PrecisionHooks(Replacing):
     """Installs the hooks, counted, so that captures may nest and overlap."""
 
-    def __init__(self, wanted: Callable[[], bool], told: Callable[[tuple[Frame, ...], Truncated], object]) -> None:
+    def __init__(self, wanted: Callable[[], bool], found: Callable[[tuple[Frame, ...], Truncated], object]) -> None:
         """Make the hooks, not yet installed.
 
         Args:
           wanted: returns whether the current thread's capture needs the hooks.
-          told: takes the user's lines, innermost first, and the conversion.
+          found: takes the user's lines, innermost first, and the conversion.
         """
         super().__init__()
-        self._wanted, self._told = wanted, told
+        self._wanted, self._found = wanted, found
 
     def _put_in(self, replace: Replacements) -> None:
         if features.available(features.PRECISION):
@@ -100,7 +100,7 @@ class PrecisionHooks(Replacing):
     def _asked(self, theirs: Any, dtype: Any, *args: Any, **options: Any) -> Any:
         given = theirs(dtype, *args, **options)
         if self._is_on() and str(dtype) in USED and str(given) != str(dtype) and (users := _users_frames()):
-            self._told(_frames_of(users[0]), Truncated(str(dtype), asked=True))
+            self._found(_frames_of(users[0]), Truncated(str(dtype), asked=True))
         return given
 
     def _converted(self, name: str, theirs: Any, operand: Any, *args: Any, **options: Any) -> Any:
@@ -113,7 +113,7 @@ class PrecisionHooks(Replacing):
             large = next(filter(None, map(_too_large, users[1:])), [])
             if large:
                 lost = Truncated("float64", size=len(large), infinite=len(large), first=f"{large[0]}", became="inf")
-                self._told(_frames_of(users[0]), lost)
+                self._found(_frames_of(users[0]), lost)
         return theirs(operand, *args, **options)
 
     def _called(self, theirs: Any, fun: Any, ji: Any, args: Any, kwargs: Any) -> Any:
@@ -134,7 +134,7 @@ class PrecisionHooks(Replacing):
         lost = truncated(np.asarray(value), name or _name_in(frame, value))
         # A NumPy scalar beside arrays is like a Python number, which JAX takes in the precision of the arrays.
         if lost.wrapped or lost.infinite or (lost.error and value.ndim):
-            self._told(_frames_of(frame), lost)
+            self._found(_frames_of(frame), lost)
 
 
 def truncated(array: np.ndarray, name: str = "") -> Truncated:

@@ -77,8 +77,8 @@ class TraceWatch(Replacing):
             here.begun = here.begun | around if here.depth else set()
             here.begun_for_us = here.begun_for_us | around_for_us if here.depth else set()
         # If this package traces to compare, the user's own call around it reports the trace.
-        is_told = is_users_own or (is_ours and not (here.depth and is_traced_for_us()))
-        if is_told and not _is_only_described():
+        is_reported = is_users_own or (is_ours and not (here.depth and is_traced_for_us()))
+        if is_reported and not _is_only_described():
             program = None if here.depth else inferred[0].params["jaxpr"]
             seconds = time.perf_counter() - began
             self.subscriber(self._trace(fun, code, ji, args, kwargs, seconds, is_ours=not is_users_own), program)

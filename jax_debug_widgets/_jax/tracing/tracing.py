@@ -72,5 +72,5 @@ def functions_traced(maker: Any = None) -> set[str]:
     while trace is not None:
         frames.append(getattr(trace, "frame", None))
         trace = getattr(trace, "parent_trace", None)
-    told = [getattr(frame, "debug_info", None) for frame in frames]
-    return {info.func_src_info for info in told if isinstance(info, core.DebugInfo)}
+    infos = [getattr(frame, "debug_info", None) for frame in frames]
+    return {info.func_src_info for info in infos if isinstance(info, core.DebugInfo)}

@@ -48,7 +48,7 @@ class Listing:
         self._session, self._panels = session, panels
         self._comm = ListingComm(self.answer)
         self._rows = RunRows(panels.written)
-        self._told: dict[str, tuple[float, bool]] = {}
+        self._reported: dict[str, tuple[float, bool]] = {}
         """Key of a run -> when its row was last sent, and whether the run stood at a stop then."""
 
     def begin(self, run: RunView) -> None:
@@ -56,18 +56,18 @@ class Listing:
         if self._comm.open():
             self._send([run])
 
-    def tell(self, run: RunView, *, over: bool) -> None:
+    def report(self, run: RunView, *, over: bool) -> None:
         """Send the row of a run, but not too often; `over` marks the last call, which always sends it. Call it often."""
         if not self._comm.is_open:
             return
         now, stands = time.monotonic(), run.status().paused
-        last, stood = self._told.get(run.key, (0.0, False))
+        last, stood = self._reported.get(run.key, (0.0, False))
         if over:
-            self._told.pop(run.key, None)
+            self._reported.pop(run.key, None)
         elif now - last < (SECONDS_APART_AT_A_STOP if stands and stood else SECONDS_APART):
             return
         else:
-            self._told[run.key] = now, stands
+            self._reported[run.key] = now, stands
         self._send([run])
 
     def rows(self) -> list[Row]:
@@ -78,7 +78,7 @@ class Listing:
         """Forget a run that is dropped from memory."""
         self._rows.forget(key)
 
-    def tell_all(self) -> None:
+    def report_all(self) -> None:
         """Send all rows, because runs were read from files."""
         if self._comm.open():
             self._send_rows(self.rows())

@@ -31,7 +31,7 @@ class CallNews:
         """Whether a thread waits until all calls have drained."""
         return self._waiting > 0
 
-    def tell(self, news: Callable[[CallBook], None]) -> None:
+    def put(self, news: Callable[[CallBook], None]) -> None:
         """Queue `news`, a function that changes the book when somebody reads it. It never waits."""
         self._news.append(news)
 

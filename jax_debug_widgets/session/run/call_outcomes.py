@@ -26,9 +26,9 @@ class CallOutcomes:
     def __init__(self, news: CallNews, waiter: Waiter, backlog: Backlog, origin_ns: int) -> None:
         self._news, self._waiter, self._backlog, self._origin_ns = news, waiter, backlog, origin_ns
 
-    def tell_dispatched(self, record: CallRecord, execution: Execution) -> None:
+    def put_dispatched(self, record: CallRecord, execution: Execution) -> None:
         """Queue that the program of a call has been dispatched now."""
-        self._news.tell(partial(self.dispatched, record, execution, self._now()))
+        self._news.put(partial(self.dispatched, record, execution, self._now()))
 
     def dispatched(self, record: CallRecord, execution: Execution, at_ns: int, book: CallBook) -> None:
         """Note that the program of a call has been dispatched, and let the waiter wait for its outputs unless it is over."""
@@ -76,7 +76,7 @@ class CallOutcomes:
         """Note that a program with prints among its results has been dispatched. They are read when it is over."""
         record.dispatched_ns = at_ns
         record.hand(handed, self._origin_ns)
-        handed.then(lambda error: self._news.tell(partial(self._read, record, error)))
+        handed.then(lambda error: self._news.put(partial(self._read, record, error)))
         book.touch(record)
 
     def _read(self, record: CallRecord, error: Exception | None, book: CallBook) -> None:

@@ -145,7 +145,7 @@ class CallLog:
         for own in self._dispatching.copy():  # A signal's handler has raised before their dispatch was noted.
             if own[0] == threading.get_ident():
                 self._dispatching.remove(own)
-                self._outcomes.tell_dispatched(own[2], Execution(finished=True, error=error))
+                self._outcomes.put_dispatched(own[2], Execution(finished=True, error=error))
 
     def ran(self, program: Any) -> bool:
         """Note that this thread begins to run a program from Python. Return whether it belongs to the cell's call."""
@@ -206,10 +206,10 @@ class CallLog:
             record.at_end = partial(self._turns.give_back, id(taps))
         record.share, record.launched_ns = share, self._now()
         self._dispatching.append(own)
-        self._news.tell(lambda book: book.dispatching(record, function, ordered, taps))
+        self._news.put(lambda book: book.dispatching(record, function, ordered, taps))
 
         def executed(execution: Execution) -> None:
-            self._outcomes.tell_dispatched(record, execution)
+            self._outcomes.put_dispatched(record, execution)
             self._dispatching.remove(own)
             if execution.handed is not None:  # The program waits for no lock.
                 self._waiter.when_ready((), partial(self._outcomes.over, execution.handed))
@@ -237,7 +237,7 @@ class CallLog:
         seen = function_of(program), self._now(), self.spans.calling(), threading.get_ident()
 
         def announce(handed: PendingResult) -> None:
-            self._news.tell(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
+            self._news.put(partial(self._outcomes.dispatched_elsewhere, *seen, taps, handed, ran))
 
         handed = hand_over(announce)
         self._waiter.when_ready((), partial(self._outcomes.over, handed))
@@ -297,7 +297,7 @@ class CallLog:
 
     def wait_until_drained(self, timeout: float | None) -> bool:
         """Block until no call is pending, at most `timeout` seconds. Return whether none is."""
-        return self._news.wait_until_drained(timeout, self._backlog.tell)
+        return self._news.wait_until_drained(timeout, self._backlog.report)
 
     def waited(self, what: Wait, began_ns: int, ended_ns: int) -> None:
         """Note that the current thread has waited in JAX's function `what`; times are in ns of `perf_counter_ns`."""
@@ -310,7 +310,7 @@ class CallLog:
 
     def _new(self, name: str, function: str, origin: Origin) -> CallRecord:
         record = CallRecord(name, function, origin, self._now(), self.spans.calling(), threading.get_ident())
-        self._news.tell(lambda book: book.add(record))
+        self._news.put(lambda book: book.add(record))
         return record
 
     def _now(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run.curves import RunCurves
 from jax_debug_widgets.session.run.run_comparison import RunComparison, ValueDifference, parting_of
-from jax_debug_widgets.session.run.side_by_side import legend_of, told_apart
+from jax_debug_widgets.session.run.side_by_side import distinct_labels, legend_of
 from jax_debug_widgets.session.run.tables import pandas_for
 from jax_debug_widgets.widgets.table import ShownAsTable, Table
 
@@ -85,7 +85,7 @@ def differences_of(runs: Sequence[ComparedRun]) -> RunDifferences:
         if len(group.runs) == 1:
             labels[group.runs[0]] = label
             continue
-        apart = told_apart([runs[run] for run in group.runs])
+        apart = distinct_labels([runs[run] for run in group.runs])
         for number, run in enumerate(group.runs):
             if not apart:
                 labels[run] = f"{label} #{number + 1}"

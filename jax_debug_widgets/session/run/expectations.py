@@ -135,7 +135,7 @@ def _phantoms(tap: Tap, seen: int, count: int, *, is_alone: bool) -> Finding:
 def _expected(tap: Tap, share: ProcessShare | None) -> int:
     """Return the firings of one call on all devices of this process; for the condition of a `while`, at least one."""
     nesting = tap.nesting
-    if share is not None and nesting.fires_once and not share.is_teller:
+    if share is not None and nesting.fires_once and not share.is_reporter:
         return 0
     if nesting.in_condition and not nesting.conditional and all(nesting.loops[:-1]):
         return 1 if nesting.one_of == 1 else 0

@@ -96,8 +96,8 @@ def _lanes(tap: Tap, flat: np.ndarray) -> list[tuple[int, ...]]:
     sizes = tap.lanes or tap.nesting.lanes
     if not sizes:
         return [()] * len(flat)
-    told = zip(*(axis.tolist() for axis in np.unravel_index(np.maximum(flat, 0), sizes)), strict=True)
-    return [lane if known else () for lane, known in zip(told, (flat >= 0).tolist(), strict=True)]
+    lanes = zip(*(axis.tolist() for axis in np.unravel_index(np.maximum(flat, 0), sizes)), strict=True)
+    return [lane if known else () for lane, known in zip(lanes, (flat >= 0).tolist(), strict=True)]
 
 
 def _objects(items: Sequence[Any]) -> np.ndarray:

@@ -162,12 +162,12 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
     if not by_start:
         return calls
     told_until: dict[int, int] = {}
-    told: set[Tap] = set()
+    reported: set[Tap] = set()
     for record in records:
         if id(record.taps) in told_later:
             told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
-            told.update(record.taps)
-    is_told = np.array([tap in told for tap in batch.taps], bool)
+            reported.update(record.taps)
+    is_reported = np.array([tap in reported for tap in batch.taps], bool)
     for ident in {record.ident for record in by_start}:
         own, fired = [record for record in by_start if record.ident == ident], np.flatnonzero(batch.threads == ident)
         ids, starts, returns = np.array(
@@ -178,7 +178,7 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
             latest[is_over] = callers[latest[is_over]]
         is_known = latest >= 0
         is_known &= _quotas_of(own, batch.taps)[latest, batch.tap[fired]] > 0
-        is_known &= ~is_told[batch.tap[fired]] | (times[fired] > told_until.get(ident, -1))
+        is_known &= ~is_reported[batch.tap[fired]] | (times[fired] > told_until.get(ident, -1))
         calls[fired[is_known]] = ids[latest[is_known]]
     return calls
 

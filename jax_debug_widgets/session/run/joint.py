@@ -193,14 +193,14 @@ def _barrier(parts: Sequence[LoadedRun], statuses: Sequence[Status], shifts_ns: 
 
 def _notes(parts: Sequence[LoadedRun], statuses: Sequence[Status], awaited: Sequence[int]) -> Iterator[str]:
     """Yield the notes of each process, once if all have the same; then the notes about all processes."""
-    says: dict[str, list[int]] = {}
+    processes_of: dict[str, list[int]] = {}
     for part, status in zip(parts, statuses, strict=True):
         has_no_end = still_open(part.saved.about, part.saved.state)  # One note lists all processes that are gone.
         for note in status.notes:
             if note == has_no_end:
                 continue
-            says.setdefault(note, []).append(part.process)
-    for note, numbers in says.items():
+            processes_of.setdefault(note, []).append(part.process)
+    for note, numbers in processes_of.items():
         yield note if len(numbers) == len(parts) else f"{_named(numbers).capitalize()}: {note}"
     yield from replicas.notes_of(parts)
     if awaited:

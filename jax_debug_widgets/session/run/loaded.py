@@ -151,8 +151,8 @@ class LoadedRun(RunView):
         self.watched = {replace(site, process=self.process) for site in watched}
         self._call_log.take(saved.calls, LoadedSpans(saved.spans), whole_number(state, "dropped_calls"))
         self.trace_prints = all_of(saved, TracePrint, "trace_prints")
-        told = state.get("compilations")
-        self.compilations: dict[str, float] = told if isinstance(told, dict) else {}
+        found = state.get("compilations")
+        self.compilations: dict[str, float] = found if isinstance(found, dict) else {}
         self._findings = [replace(one, kind=named_now(one.kind)) for one in all_of(saved, Finding, "findings")]
         self._status = self._status_of(state)
 
@@ -268,10 +268,10 @@ class LoadedRun(RunView):
         status, about, is_over = status_of(self._saved), self._saved.about, bool(state.get("is_over"))
         is_there = not (is_over or self._lost or self._saved.stopped) and is_alive(about, state)
         goes_on = is_there and (self.is_followed or has_just_written(about, state))
-        told = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
-        said = [note for note in status.notes if note not in told]
+        messages = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
+        notes = [note for note in status.notes if note not in messages]
         followed = self._changed_at if self.is_followed else None
-        notes = [*notes_of(self._saved, said, goes_on=goes_on, lost=self._lost, followed=followed)]
+        notes = [*notes_of(self._saved, notes, goes_on=goes_on, lost=self._lost, followed=followed)]
         now = status.state
         if not is_over and now in ("running", "waiting") and not (goes_on and self.is_followed):
             now = "loaded" if goes_on else "interrupted"

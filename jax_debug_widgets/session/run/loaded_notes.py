@@ -21,18 +21,18 @@ NUMBA_COMPILES = (
 
 
 def notes_of(
-    saved: SavedRun, said: Iterable[str], *, goes_on: bool, lost: str, followed: float | None
+    saved: SavedRun, saved_notes: Iterable[str], *, goes_on: bool, lost: str, followed: float | None
 ) -> Iterator[str]:
     """Yield the notes.
 
     Args:
-      said: the notes that the run had when its state was written.
+      saved_notes: the notes that the run had when its state was written.
       goes_on: whether more events may come.
       lost: why it is no longer followed; empty if nothing has gone wrong.
       followed: when its file was last seen to change, in seconds since the epoch; None for a run that is not followed.
     """
     about, state = saved.about, saved.state
-    yield from (note for note in said if goes_on or note != NUMBA_COMPILES)
+    yield from (note for note in saved_notes if goes_on or note != NUMBA_COMPILES)
     yield from saved.problems
     if left_out := saved.left_out:
         yield (

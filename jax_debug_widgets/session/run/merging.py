@@ -85,7 +85,7 @@ class Merging:
             for site, count in part.store.dropped_by_site().items():
                 dropped[self.site_id(part.process, site)] = count
             self._sources.append(source)
-            part.store.tell(source.pieces.append)
+            part.store.follow(source.pieces.append)
         if not len(self.store):
             self.store.begin_at(sum(part.store.oldest for part in parts), dropped)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jax_debug_widgets.events import CallSite, told_apart
+from jax_debug_widgets.events import CallSite, distinguishing_words
 from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.session.run.gradients import gradients_of
 
@@ -73,7 +73,7 @@ class UnavailableValues:
     why: str = ""
     unwatched: Callable[[str], str] = says_nothing
 
-    def said_of(self, pattern: str) -> str:
+    def about(self, pattern: str) -> str:
         """Return what is known about the values that a name or pattern finds; empty if it finds none."""
         found = {
             f"{one.site.label!r} ({one.site.where})": None
@@ -168,28 +168,30 @@ def choose(
         if may_be_one and read is not None and are_same([read(choice) for choice in chosen]):
             return chosen[0]
         if chosen:
-            msg = f"{name!r} is captured at several places; say which: {', '.join(_told_apart(numbered))}"
+            msg = f"{name!r} is captured at several places; say which: {', '.join(_distinct_names(numbered))}"
             raise KeyError(msg)
+    raise KeyError(_why_absent(name, choices, untaken))
+
+
+def _why_absent(name: str, choices: Sequence[SelectedValue], untaken: UnavailableValues) -> str:
+    """Return why no captured value is called `name`, with the names that exist."""
     watched = dict.fromkeys(one.name for one in choices if one.site.watch is not None and one.site.label == name)
     if watched:
-        msg = f"of {name!r} there are {', '.join(watched)}; the whole array only where it was asked for (--values, values=True)"
-        raise KeyError(msg)
+        there_are = ", ".join(watched)
+        return f"of {name!r} there are {there_are}; the whole array only where it was asked for (--values, values=True)"
     leaves = leaves_of(name, (choice.site.label for choice in choices if choice.site.watch))
     if leaves:
-        msg = f"{name!r} is a tree; its leaves are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
-        raise KeyError(msg)
-    said = untaken.said_of(name)
-    if said:
-        raise KeyError(said)
+        return f"{name!r} is a tree; its leaves are {', '.join(leaves)}; a pattern asks for several: {name + '*.l2'!r}"
+    if why := untaken.about(name):
+        return why
     # A watched value is listed by its name only, because it has nine statistics.
-    known = sorted({choice.site.label if choice.site.watch else _told(choice) for choice in choices})
+    known = sorted({choice.site.label if choice.site.watch else _listed(choice) for choice in choices})
     near = difflib.get_close_matches(
         name, [*sorted({n for one in choices for n in one.names if n}), *untaken.labels], n=1
     )
     hint = f" Did you mean {near[0]!r}?" if near else ""
     without = f"; watched and without values: {', '.join(untaken.labels)}" if untaken.labels else ""
-    msg = f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
-    raise KeyError(msg)
+    return f"no captured value is called {name!r}.{hint} There are: {', '.join(known) or 'none'}{without}"
 
 
 def _watched_among(choices: list[SelectedValue]) -> list[SelectedValue]:
@@ -230,7 +232,7 @@ def leaves_of(name: str, labels: Iterable[str]) -> list[str]:
     return [one for one in dict.fromkeys(labels) if one.startswith(name) and _PATH.fullmatch(one, len(name))]
 
 
-def _told(choice: SelectedValue) -> str:
+def _listed(choice: SelectedValue) -> str:
     return f"{choice.name} ({choice.alias})" if choice.alias not in ("", choice.name) else choice.name
 
 
@@ -255,7 +257,7 @@ def _numbered(found: Sequence[SelectedValue], choices: Sequence[SelectedValue]) 
     return dict(sorted(numbered.items()))
 
 
-def _told_apart(numbered: Mapping[int, SelectedValue]) -> list[str]:
+def _distinct_names(numbered: Mapping[int, SelectedValue]) -> list[str]:
     """Return distinct names: with callers, or with places, numbered if the places are the same."""
     choices = list(numbered.values())
     of_one_line = len({choice.site.where for choice in choices}) == 1
@@ -266,6 +268,6 @@ def _told_apart(numbered: Mapping[int, SelectedValue]) -> list[str]:
 
 
 def _with_callers(choices: Sequence[SelectedValue], names: Sequence[str]) -> list[str]:
-    callers = told_apart({choice.site.id: choice.site for choice in choices}.values())
+    callers = distinguishing_words({choice.site.id: choice.site for choice in choices}.values())
     found = [callers.get(choice.site.id, "") for choice in choices]
     return [f"{name} · {caller}" if caller else name for name, caller in zip(names, found, strict=True)]

@@ -52,8 +52,8 @@ def operands_of(run: Counted, event: Event, position: int) -> str:
         named = ((name, _read_at(sites, site, name)) for name in _names_in(site.source))
         read = [(name, one) for name, one in named if one is not None and not _is_assigned_after(run, name, one, site)]
     exponents = _exponents_in(site.source) if watch.role == "value" else ()
-    told = (_words(name, _beside(run, one, event, position), is_exponent=name in exponents) for name, one in read)
-    return ", ".join(list(filter(None, told))[:_MOST])
+    texts = (_words(name, _beside(run, one, event, position), is_exponent=name in exponents) for name, one in read)
+    return ", ".join(list(filter(None, texts))[:_MOST])
 
 
 def _times(sites: Sequence[CallSite], site: CallSite) -> int:

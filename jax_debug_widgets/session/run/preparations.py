@@ -55,7 +55,7 @@ class Preparations:
 
     def printed(self, traced: PrintInCall) -> None:
         """Note that a function printed while it was traced, outside all calls of the cell."""
-        self._printed.setdefault(traced.told.function, []).append(traced)
+        self._printed.setdefault(traced.trace_print.function, []).append(traced)
 
     def retraced(self, function: str, why: str | None) -> None:
         """Note why a function was traced again; None if it was its first trace."""

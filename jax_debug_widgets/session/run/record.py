@@ -96,7 +96,7 @@ class CallRecord:
     def take_print(self, traced: PrintInCall) -> None:
         """Add a print of its function's trace."""
         traced.call = self.id
-        self.prints.append(str(traced.told))
+        self.prints.append(str(traced.trace_print))
 
     @property
     def pending(self) -> bool:

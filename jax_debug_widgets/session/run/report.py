@@ -50,14 +50,14 @@ _MOST_PLACES = 5
 def told_elsewhere(program: Recorders) -> str:
     """Say which prints of a program over several processes fire only in another process, and in which; empty for none."""
     share = program.share
-    if share is None or share.is_teller or share.teller is None:
+    if share is None or share.is_reporter or share.reporter is None:
         return ""
     places = list(dict.fromkeys(tap.site.where for tap in program.taps if tap.nesting.fires_once))
     if not places:
         return ""
     named = ", ".join(places[:_MOST_PLACES]) + (", ..." if len(places) > _MOST_PLACES else "")
     return (
-        f"Reported by process {share.teller}, not here: {named}. Outside of `shard_map`, a program over several processes "
+        f"Reported by process {share.reporter}, not here: {named}. Outside of `shard_map`, a program over several processes "
         "prints and calls back on the first of its devices only."
     )
 
@@ -222,9 +222,9 @@ def _of_failure(run: Reported) -> Iterator[str]:
         yield sentence
 
 
-def _sampled(run: Reported, said: dict[int, int]) -> dict[int, int]:
-    sampled = {site.id: said.get(site.id, run.options.every) for site in run.store.sites()}
-    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in said}
+def _sampled(run: Reported, chosen: dict[int, int]) -> dict[int, int]:
+    sampled = {site.id: chosen.get(site.id, run.options.every) for site in run.store.sites()}
+    return {site_id: every for site_id, every in sampled.items() if every > 1 or site_id in chosen}
 
 
 def _muted_throughout(run: Reported, muted: frozenset[int]) -> Iterator[str]:

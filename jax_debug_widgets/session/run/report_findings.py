@@ -40,8 +40,8 @@ def of_retraces(found: FunctionTraces, name_file: NameFile) -> Finding:
 def of_stale(read: StaleRead) -> Finding:
     """Make the finding about an old value that a cached program still uses."""
     span = read.line, -1, read.line, -1
-    said = read.headline, read.reason if read.headline else ""
-    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *said, "", read.file, span)
+    texts = read.headline, read.reason if read.headline else ""
+    return Finding(Kind.STALE.word, None, 0, 0, 0, read.message, read.where, (), *texts, "", read.file, span)
 
 
 def of_lane_loop(loop: Frame, choice: Frame, name_file: NameFile) -> str:

@@ -274,8 +274,8 @@ class Run(RunView):
             self._programs.add(program)
             self.watched.update(tap.site for tap in program.taps if tap.site.watch)
             self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
-            if told := report.told_elsewhere(program):
-                self.note(told)
+            if note := report.told_elsewhere(program):
+                self.note(note)
             watch = self.options.watch
             if watch is not None and watch.every == 1 and not watch.when:
                 self.policy.printing_watched.update(_printing_what_is_watched(program.taps))
@@ -298,7 +298,7 @@ class Run(RunView):
     def returned(self, error: BaseException | None) -> None:
         """Note that the captured code has returned, or raised `error`."""
         if isinstance(error, KeyboardInterrupt):
-            self.policy.told = False  # Nobody has handled the interrupt, so programs that still run must end.
+            self.policy.is_raised = False  # Nobody has handled the interrupt, so programs that still run must end.
             if self.policy.ended is None:  # The interrupt came while no program was running.
                 self.policy.halted = self.policy.ended = "interrupted"
         elif error is not None:

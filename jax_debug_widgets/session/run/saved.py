@@ -87,7 +87,7 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
     run.collect()
     status, left_out = run.status(), set(report.of_what_is_let_go(run) if has_all else ())
     lost = run.store.dropped - run.store.oldest if has_all else 0
-    told = (
+    overview_notes = (
         [f"{plural(lost, 'event')} came faster than memory holds, and are in no file: --max-mb makes room."]
         if lost
         else []
@@ -98,7 +98,9 @@ def state(run: Written, *, has_all: bool = False) -> dict[str, Any]:
         "title": run.title,
         "name": run.name,
         "config": plain_config(run.config),
-        "status": as_plain(replace(status, notes=(*(note for note in status.notes if note not in left_out), *told))),
+        "status": as_plain(
+            replace(status, notes=(*(note for note in status.notes if note not in left_out), *overview_notes))
+        ),
         "findings": as_plain(report.findings(run)),
         "outline": {**as_plain(outline(run)), "findings": len(run.findings)},
         "trace_prints": as_plain(run.trace_prints),

@@ -65,7 +65,7 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
     return Legend(by, tuple(RunGroup(tuple(group), label) for group, label in zip(members, labels, strict=True)))
 
 
-def told_apart(runs: Sequence[IdentifiedRun]) -> list[str]:
+def distinct_labels(runs: Sequence[IdentifiedRun]) -> list[str]:
     """Return labels that distinguish the runs of a group: their seeds, else their names; empty if neither does."""
     names = differing([run.config for run in runs])
     seeds = [", ".join(f"{name} {short(run.config.get(name))}" for name in names) for run in runs]

@@ -24,7 +24,7 @@ MOST = 1_000
 class PrintInCall:
     """A print, and the call that traced the function; the call is set when it is known."""
 
-    told: TracePrint
+    trace_print: TracePrint
     call: int = -1
 
 
@@ -69,4 +69,4 @@ class TracePrints:
 
     def all(self) -> list[TracePrint]:
         """Return all prints in the order in which they came."""
-        return [replace(one.told, call=one.call) for one in self._found]
+        return [replace(one.trace_print, call=one.call) for one in self._found]

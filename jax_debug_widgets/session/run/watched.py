@@ -57,10 +57,10 @@ class WatchedValues(Mapping[str, WatchedValue]):
             how = f"ask for it with --watch {name}, or watch={name!r}"
             raise KeyError(f"{name!r} is not watched, nor is anything else in this run: {how}{hint}")
         never = untaken(self._run)
-        if said := never.said_of(name):
-            raise KeyError(f"{said.removesuffix('.')}{hint}")
-        if said := _said_of_part(name, sites):
-            raise KeyError(said)
+        if why := never.about(name):
+            raise KeyError(f"{why.removesuffix('.')}{hint}")
+        if why := _about_part(name, sites):
+            raise KeyError(why)
         if gradients := _called(f"grad/{name}", sites):
             raise KeyError(
                 f"{name!r} has no value in this run, but a gradient: {', '.join(gradients)}. Either it is recorded "
@@ -103,7 +103,7 @@ class WatchedValues(Mapping[str, WatchedValue]):
         return "\n".join(f"{name}: {value!r}" for name, value in self.items()) or "<no watched values>"
 
 
-def _said_of_part(name: str, sites: Mapping[str, CallSite]) -> str:
+def _about_part(name: str, sites: Mapping[str, CallSite]) -> str:
     """Say what to write for `h.mean` or `h.lanes`; empty if it is not a statistic or property of a watched value."""
     own, _, part = name.rpartition(".")
     values = next((site.values for full, site in sites.items() if own in (full, site.label)), ())

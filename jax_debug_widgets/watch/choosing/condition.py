@@ -68,14 +68,14 @@ class Condition:
         if found.missing:
             return None
         indexed = _indexed(found.expression)
-        told = compiled(found.expression, jnp, _WORDS)
+        evaluate = compiled(found.expression, jnp, _WORDS)
 
         def of(*arrays: Any) -> jax.Array:
             values = dict(zip(found.variables.values(), arrays, strict=True))
             try:
                 for name, index in indexed:
                     _require_within(values[name], index)
-                return jnp.any(jnp.asarray(told(values)).astype(bool))
+                return jnp.any(jnp.asarray(evaluate(values)).astype(bool))
             except Exception as error:
                 kinds = ", ".join(
                     f"{name} {jax.typeof(one)}" for name, one in zip(found.variables, arrays, strict=True)

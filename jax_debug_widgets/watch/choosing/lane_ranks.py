@@ -49,7 +49,7 @@ def first_bad_lanes(values: Sequence[LaneValue]) -> jax.Array:
 def _of_one(value: LaneValue) -> jax.Array:
     """Return int32[]: the smallest rank of the value's elements. Ranks of NaN are lowest, then those of infinity."""
     # One fused reduction: XLA takes ten times as long to compile `jnp.argmax`.
-    array = _told_apart(value.array)
+    array = _narrowed(value.array)
     lane = jnp.zeros((), jnp.int32)
     for axis in value.axes:
         lane = lane * array.shape[axis] + lax.broadcasted_iota(jnp.int32, array.shape, axis)
@@ -62,7 +62,7 @@ def _of_small(values: Sequence[LaneValue]) -> jax.Array:
     lengths = [-(-one.array.size // _ROW) for one in values]
     pieces: list[Any] = []
     for one, rows in zip(values, lengths, strict=True):
-        array = lax.reshape(lax.convert_element_type(_told_apart(one.array), np.float32), (one.array.size,))
+        array = lax.reshape(lax.convert_element_type(_narrowed(one.array), np.float32), (one.array.size,))
         filling = rows * _ROW - one.array.size
         pieces += [array, np.zeros(filling, np.float32)] if filling else [array]
     table = lax.concatenate(pieces, 0).reshape(-1, _ROW)
@@ -89,7 +89,7 @@ def _levels(value: LaneValue) -> list[tuple[int, int, int]]:
     ]
 
 
-def _told_apart(array: jax.Array) -> jax.Array:
+def _narrowed(array: jax.Array) -> jax.Array:
     """Return numbers of at most 32 bits that are NaN or infinite exactly where the array's elements are."""
     if jnp.iscomplexobj(array):
         is_nan = lax.ne(array, array)

@@ -49,9 +49,9 @@ class ProgramLanes:
                 return ()
             # JAX records the batching of an equation under its own traceback, and that of a derivative rule's call
             # under the traceback that the program reports.
-            own, told = equation.source_info.traceback, traceback_of(equation.source_info)
+            own, reported = equation.source_info.traceback, traceback_of(equation.source_info)
             shape, at = one.variable.aval.shape, (one.file, tuple(one.span))
-            calls = (self._batched.axes_of_call(traceback, at, shape, vmaps) for traceback in (own, told))
+            calls = (self._batched.axes_of_call(traceback, at, shape, vmaps) for traceback in (own, reported))
             return max(self._batched.axes_of(own, shape, vmaps), *calls, key=len)
 
         # Keep the axes for the values' gradients, which may be in a body that comes later.
@@ -109,8 +109,8 @@ def by_lane(array: jax.Array, axes: Axes) -> jax.Array:
 
 def note(laneless: Iterable[str], sites: Collection[CallSite]) -> list[str]:
     """Return the note about values that were requested by lane and have no lanes."""
-    told = {site.label for site in sites if site.watch and site.watch.lanes}
-    left = {site.label for site in sites if site.watch} & set(laneless) - told
+    with_lanes = {site.label for site in sites if site.watch and site.watch.lanes}
+    left = {site.label for site in sites if site.watch} & set(laneless) - with_lanes
     if not left:
         return []
     why = "An argument of a mapped function has none, nor has a value that does not depend on a mapped one."

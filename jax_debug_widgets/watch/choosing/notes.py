@@ -81,10 +81,10 @@ def not_found(seen: CompiledPrograms, watch: Watch, sites: Collection[CallSite])
         return found is None or is_elsewhere
 
     missing = [name for name in watch.names if is_missing(name)] if not seen.failures else []
-    told = {name: why for name in missing if (why := no_values(seen, name))}
+    explained = {name: why for name in missing if (why := no_values(seen, name))}
     return [
-        *unmatched([name for name in missing if name not in told], seen.names, seen.scopes, seen.primitives),
-        *told.values(),
+        *unmatched([name for name in missing if name not in explained], seen.names, seen.scopes, seen.primitives),
+        *explained.values(),
     ]
 
 
@@ -114,8 +114,8 @@ def _of_condition(watch: Watch, seen: CompiledPrograms) -> list[str]:
         if len(names) > 1:
             return [f"Nothing is taken: no function or loop body computes all of {', '.join(names)}."]
         return [f"Nothing is taken: what is watched ({some_of(seen.untaken)}) is {elsewhere}"]
-    told = " and ".join(_in_full(name, watch.when) for name in unknown)
-    missing = f"Nothing is taken: no function or loop body compiled here computes {told}, which `{watch.when}` names."
+    names = " and ".join(_in_full(name, watch.when) for name in unknown)
+    missing = f"Nothing is taken: no function or loop body compiled here computes {names}, which `{watch.when}` names."
     near = [close for name in unknown for close in difflib.get_close_matches(name, seen.names, n=1)]
     hint = f" Did you mean {' and '.join(map(repr, near))}?" if near else ""
     hint += " The gradient of h is written grad.h." if "grad" in unknown and "grad." not in watch.when else ""

@@ -25,7 +25,7 @@ from jax_debug_widgets.watch.choosing.price import CostEstimate
 from jax_debug_widgets.watch.choosing.reading import reading_of
 from jax_debug_widgets.watch.choosing.select import Pattern, Watch, scope_of, wants_file
 from jax_debug_widgets.watch.choosing.stops import whole_of
-from jax_debug_widgets.watch.choosing.watched_taps import Again, WatchedTaps, orders
+from jax_debug_widgets.watch.choosing.watched_taps import Again, ValueOfBody, WatchedTaps, orders
 from jax_debug_widgets.watch.naming.arguments import arguments, names_given_on
 from jax_debug_widgets.watch.naming.bindings_of_body import BodyBindings
 from jax_debug_widgets.watch.naming.body import BodyWithFrames
@@ -38,7 +38,9 @@ from jax_debug_widgets.watch.statistics.statistics import cuda_target
 from jax_debug_widgets.watch.syntax.statements import Span
 
 if TYPE_CHECKING:
+    from jax_debug_widgets._jax.origins.lanes import Axes
     from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets.events import Tap
     from jax_debug_widgets.taps import Capture
 
 
@@ -57,7 +59,7 @@ class ProgramWatcher:
         bodies: Iterator[int],
         prepared: Callable[[str, float], None],
     ) -> None:
-        self._tell_prepared, self._bodies = prepared, bodies
+        self._report_prepared, self._bodies = prepared, bodies
         self._capture, self._watch, self._seen = capture, watch, seen
         self._patterns = [Pattern(name, capture.sites.name_file) for name in watch.names]
         self._added = [Pattern(name, capture.sites.name_file) for name in (*watch.added, *watch.stops.names)]
@@ -69,20 +71,20 @@ class ProgramWatcher:
         self._partners = ValueGradientPairs(seen.sites, seen.carried)
         self._taps = WatchedTaps(capture, watch, self._partners)
         self._work = CostEstimate()
-        self._told_in_loops: dict[int, set[str]] = {}
+        self._names_in_loops: dict[int, set[str]] = {}
         """Identity of the equation that runs a body -> the names of the values in that body."""
 
     def prepared(self, program: str, seconds: float) -> None:
         """See `_jax.passes.watcher.Watcher`."""
         self._seen.failures.pop(program, None)  # The failure was of another program of this name, or has been fixed.
-        self._tell_prepared(program, seconds)
+        self._report_prepared(program, seconds)
 
     def failed(self, program: Any, name: str, error: Exception) -> None:
         """See `_jax.passes.watcher.Watcher`."""
         first_line = str(error).partition("\n")[0]
-        said = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
-        is_told = isinstance(error, ConditionError | HookError | JaxLimitError)
-        self._seen.failures[name] = Failure(first_line if is_told else said, weakref.ref(program))
+        reason = f"with its taps it could not be compiled: {type(error).__name__}: {first_line}"
+        explains_itself = isinstance(error, ConditionError | HookError | JaxLimitError)
+        self._seen.failures[name] = Failure(first_line if explains_itself else reason, weakref.ref(program))
 
     def unasked(self, jaxpr: Any, place: Place, around: BodyContext) -> None:
         """See `_jax.passes.watcher.Watcher`."""
@@ -125,48 +127,65 @@ class ProgramWatcher:
                 self._seen.untaken.update(dict.fromkeys(label_of(one.name, one.role) for one in chosen))
                 self._found_by(chosen)
                 chosen = []
-        places = self._seen.places
-        for one in chosen:
-            places[one.file, one.span, one.name] = True
+        self._seen.places.update(dict.fromkeys(((one.file, one.span, one.name) for one in chosen), True))
         self._seen.functions.update(
             (level.file, level.function) for levels in body.levels for level in levels if level.file
         )
-        self._work.add(jaxpr, [one.variable for one in chosen], place, self._watch.every)
+        variables = [one.variable for one in chosen]
+        self._work.add(jaxpr, variables, place, self._watch.every)
         if not chosen:
             return None
         known = self._lanes.of(body, named, chosen)
         axes = self._lanes.wanted(chosen, known)
         number = next(self._bodies)
-        choices = self._choices(body, chosen)
-        columns = (
-            chosen,
-            zip(axes, known, strict=True),
-            orders(chosen, number, place),
-            choices,
+        taps = self._taps_of(body, named, self._values_of(body, chosen, axes, known, number))
+        self._note_taps(taps, chosen, upstream(jaxpr, variables, number))
+        reading = reading_of(
+            self._watch, jaxpr, variables, axes, around.replicas, bad_lanes(jaxpr, variables, known, taps)
+        )
+        bundle = Bundle(tuple(taps))
+        return TakenValues(
+            variables=reading.read,
+            compute=reading.compute,
+            record=self._capture.bundle_recorder(bundle),
+            when=holds,
+            stop=self._stop(bundle, jaxpr, chosen, named),
+            # XLA would compute the statistics of an array that is split over devices in each case.
+            compute_if=reading.compute_if if around.replicas == 1 else None,
+        )
+
+    def _values_of(
+        self,
+        body: BodyWithFrames,
+        chosen: Sequence[Named],
+        axes: Sequence[Axes],
+        known: Sequence[Axes],
+        number: int,
+    ) -> list[ValueOfBody]:
+        """Return the watched values of body `number`, with their axes that are wanted by lane, and all known lanes."""
+        order, choices, again = (
+            orders(chosen, number, body.place),
+            self._choices(body, chosen),
             self._again(body, chosen),
         )
+        return list(map(ValueOfBody, chosen, axes, known, order, choices, again))
+
+    def _taps_of(self, body: BodyWithFrames, named: Sequence[Named], values: Sequence[ValueOfBody]) -> list[Tap]:
         given_on = names_given_on(body, named)
         # A masked value, or a mask, may be infinite before the first finding.
-        sure = (one for one, choice in zip(chosen, choices, strict=True) if one.role == "gradient" or not choice)
-        finite = {one.variable for one in sure} - set(around.meant)
-        taps = [self._taps.of(*each, body, finite, given_on) for each in zip(*columns, strict=True)]
+        sure = (one.named for one in values if one.named.role == "gradient" or not one.choice)
+        finite = {one.variable for one in sure} - set(body.around.meant)
+        return [self._taps.of(value, body, finite, given_on) for value in values]
+
+    def _note_taps(self, taps: Sequence[Tap], chosen: Sequence[Named], sources: Sequence[Any]) -> None:
+        """Note the sites of a body for the notes of the run; `sources` are those of `upstream`."""
         for tap, found in zip(taps, self._found_by(chosen), strict=True):
             for sites in found:
                 sites.add(tap.site.id)
         own = {tap.site.id for tap in taps}
         self._seen.hindered = self._seen.hindered | own if is_hindered() else self._seen.hindered - own
         self._seen.works.update((tap.site.id, self._work) for tap in taps)
-        sources = upstream(jaxpr, [one.variable for one in chosen], number)
         self._seen.upstream.update((tap.site.id, found) for tap, found in zip(taps, sources, strict=True))
-        variables = [one.variable for one in chosen]
-        first_bad = bad_lanes(jaxpr, variables, known, taps)
-        reading = reading_of(self._watch, jaxpr, variables, axes, around.replicas, first_bad)
-        bundle = Bundle(tuple(taps))
-        record = self._capture.bundle_recorder(bundle)
-        stop = self._stop(bundle, jaxpr, chosen, named)
-        # XLA would compute the statistics of an array that is split over devices in each case.
-        compute_if = reading.compute_if if around.replicas == 1 else None
-        return TakenValues(reading.read, reading.compute, record, holds, stop, compute_if)
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
         """Return the values that a tap hands over where the program may stop; None if it never stops."""
@@ -218,12 +237,12 @@ class ProgramWatcher:
     def _again(self, body: BodyWithFrames, chosen: Sequence[Named]) -> list[Again]:
         """Return for each value whether another one already reports it: in this iteration, or at the end of the last."""
         values = [one for one in chosen if one.role == "value"]
-        told = {one.name for one in values if not self._partners.is_carried(one)}
+        reported = {one.name for one in values if not self._partners.is_carried(one)}
         loop = id(body.around.equation)
         if body.place.in_condition:  # The pass visits it after the body, but it runs before.
-            told |= self._told_in_loops.get(loop, set())
+            reported |= self._names_in_loops.get(loop, set())
         else:
-            self._told_in_loops[loop] = {one.name for one in values}
+            self._names_in_loops[loop] = {one.name for one in values}
         nearest: dict[Any, Named] = {}
         for one in chosen:
             known = nearest.setdefault(one.variable, one)
@@ -232,7 +251,7 @@ class ProgramWatcher:
         again: list[Again] = []
         for one in chosen:
             key = one.variable, one.name, one.role
-            is_given = one.role == "value" and self._partners.is_carried(one) and one.name in told
+            is_given = one.role == "value" and self._partners.is_carried(one) and one.name in reported
             is_other = nearest[one.variable] is not one
             again.append("name" if is_given or key in names else "value" if is_other else "")
             names.add(key)
@@ -242,7 +261,7 @@ class ProgramWatcher:
         """Return for each value the expression of the choice that may leave it out; empty for others."""
         choices = left_out_by(body.jaxpr)
 
-        def told(variable: Any) -> str:
+        def expression(variable: Any) -> str:
             levels = body.levels[choices[variable]] if variable in choices else ()
             if not levels:
                 return ""
@@ -250,7 +269,7 @@ class ProgramWatcher:
             text = textwrap.shorten(body.source(file).text(span), _LONGEST, placeholder=" …")
             return f"{text} at {self._capture.sites.name_file(file)}:{span.line}"
 
-        return [told(one.variable) for one in chosen]
+        return [expression(one.variable) for one in chosen]
 
     def _found_by(self, chosen: Sequence[Named]) -> list[list[set[int]]]:
         """Return for each value the sets in `CompiledPrograms.matched` of the patterns that match it."""

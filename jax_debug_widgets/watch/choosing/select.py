@@ -231,9 +231,9 @@ class Pattern:
 
     def _is_file(self, file: str) -> bool:
         assert self._file is not None
-        told = self._file.replace(os.sep, "/")
+        own = self._file.replace(os.sep, "/")
         path = file.replace(os.sep, "/")
-        return path == told or path.endswith(f"/{told}") or self._name_file(file) == self._file
+        return path == own or path.endswith(f"/{own}") or self._name_file(file) == self._file
 
 
 def wants_file(patterns: Iterable[Pattern], file: str) -> bool:
@@ -268,9 +268,9 @@ def unmatched(
     known, scopes = sorted(set(names)), sorted(set(scopes))
     lists: dict[str, str] = {}
     for pattern in patterns:
-        said, there_are = _unmatched(pattern, known, scopes, primitives)
-        lists[there_are] = f"{lists[there_are]} {said}" if there_are in lists else said
-    return (f"{said}{there_are}" for there_are, said in lists.items())
+        sentences, there_are = _unmatched(pattern, known, scopes, primitives)
+        lists[there_are] = f"{lists[there_are]} {sentences}" if there_are in lists else sentences
+    return (f"{sentences}{there_are}" for there_are, sentences in lists.items())
 
 
 def _unmatched(pattern: str, known: list[str], scopes: list[str], primitives: Iterable[str]) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,7 @@ from jax_debug_widgets.watch.syntax.source import source_of
 if TYPE_CHECKING:
     from jax_debug_widgets._jax.origins.lanes import Axes
     from jax_debug_widgets._jax.origins.place import Place
+    from jax_debug_widgets._jax.passes.body_context import BodyContext
     from jax_debug_widgets.taps import Capture
 
 _MOST, _AGAIN, _LATE = 2**20, 2**49, 2**50
@@ -41,6 +42,42 @@ Again = Literal["", "name", "value"]
 """See `Watched.again`."""
 
 
+@dataclass(frozen=True, eq=False)
+class ValueOfBody:
+    """A watched value of a body.
+
+    Attributes:
+      named: the value.
+      lanes: its axes that are lanes if it is wanted by lane; else ().
+      known_lanes: all its axes that are known to be lanes.
+      order: see `orders`.
+      choice, again: see `Watched`.
+    """
+
+    named: Named
+    lanes: Axes
+    known_lanes: Axes
+    order: int
+    choice: str
+    again: Again
+
+
+@dataclass(frozen=True, eq=False)
+class _Recorded:
+    """The arrays that are recorded of a value: its statistics, and its elements if `is_whole`."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    is_whole: bool
+    lanes: tuple[int, ...]
+    vmapped: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(self.shapes, self.dtypes, strict=True))
+
+
 class WatchedTaps:
     """Makes the taps of the watched values of one program."""
 
@@ -50,125 +87,110 @@ class WatchedTaps:
 
     def of(
         self,
-        one: Named,
-        lanes_of: tuple[Axes, Axes],
-        order: int,
-        choice: str,
-        again: Again,
+        value: ValueOfBody,
         body: BodyWithFrames,
         finite: Container[Any],
         given_on: Mapping[Any, tuple[str, ...]],
     ) -> Tap:
-        """Make the tap of one value of a body; its site has this order.
+        """Make the tap of one value of a body.
 
         Args:
           finite: see `derivatives_of`.
           given_on: see `names_given_on`.
-          lanes_of: its axes that are lanes if it is wanted by lane, else (); and all its axes that are known to be
-            lanes.
         """
-        aval, place, around = one.variable.aval, body.place, body.around
-        axes, known = lanes_of
-        is_whole = self._watch.values and is_taken_whole(aval)
-        statistics = () if is_whole and is_wide(aval) else names_of(aval)
-        if self._watch.histograms and aval.size > 1:
-            statistics = (*statistics, *HISTOGRAM)
-        vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
-        statistics = (*statistics, BAD_LANE) if vmapped else statistics
-        shapes: tuple[tuple[int, ...], ...] = ((),) * len(statistics)
-        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(statistics)
-        if axes:
-            statistics, shapes = (*statistics, LANES), (*shapes, lanes.shape_of(aval.shape, axes))
-            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
-        if is_whole:
-            shapes, dtypes = (*shapes, whole_shape(aval.shape)), (*dtypes, np.dtype(aval.dtype))
-        sizes = tuple(aval.shape[axis] for axis in axes)
-        meant = tuple(sorted(around.meant.get(one.variable, ())))
-        values = (*statistics, "value") if is_whole else statistics
-        partner = self._partners.of(one, is_pass=around.is_pass)
+        one, recorded = value.named, self._recorded(value)
         derivatives = derivatives_of(body, one, finite, self._capture.sites.name_file) if one.role == "gradient" else ()
-        about = {"is_whole": is_whole, "meant": meant, "choice": choice, "derivatives": derivatives, "vmapped": vmapped}
-        site = self._site(one, values, sizes, order, partner, **about)
-        later = given_on.get(one.variable, ()) if one.role == "value" else ()
-        ended = any(loop.ends_by_lane for loop in place.loops)
+        site = self._site(value, recorded, body.around, derivatives)
         if site.watch:
-            position = around.position if place.loops else (*around.position, one.equation)
-            about_body = {"again": again, "given_on": later, "has_ended_lanes": ended, "position": position}
-            site = replace(site, watch=replace(site.watch, **about_body))
+            place, around = body.place, body.around
+            watched = replace(
+                site.watch,
+                again=value.again,
+                given_on=given_on.get(one.variable, ()) if one.role == "value" else (),
+                has_ended_lanes=any(loop.ends_by_lane for loop in place.loops),
+                position=around.position if place.loops else (*around.position, one.equation),
+            )
+            site = replace(site, watch=watched)
         self._partners.add(one, site)
         return Tap(
             site=site,
             lanes=(),
-            mapped=((),) * len(shapes),
-            shapes=shapes,
-            dtypes=dtypes,
-            nesting=Nesting(
-                loops=tuple(loop.length for loop in place.loops),
-                conditional=place.conditional or bool(self._watch.when),
-                counted=bool(place.loops) and len(place.counters) == len(place.loops),
-                in_condition=place.in_condition,
-                axes=place.axes,
-                devices=device_names(place.mesh, place.axes),
-                replicas=around.replicas,
-                groups=place.groups,
-                one_of=1 if place.loops else around.call_of,
-                stride=around.every,
-                strided=around.sampled_loop,
-                reverse=tuple(loop.reverse for loop in place.loops),
-            ),
-            nbytes=sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)),
+            mapped=((),) * len(recorded.shapes),
+            shapes=recorded.shapes,
+            dtypes=recorded.dtypes,
+            nesting=self._nesting(body),
+            nbytes=recorded.nbytes,
             unflatten=partial(_unflatten, site.values),
             render=partial(watched_text, site),
             callers=callers_of(body, one),
         )
 
+    def _recorded(self, value: ValueOfBody) -> _Recorded:
+        aval, axes, known = value.named.variable.aval, value.lanes, value.known_lanes
+        is_whole = self._watch.values and is_taken_whole(aval)
+        names = () if is_whole and is_wide(aval) else names_of(aval)
+        if self._watch.histograms and aval.size > 1:
+            names = (*names, *HISTOGRAM)
+        vmapped = tuple(aval.shape[axis] for axis in known) if bad_lane.has_lane(aval, known) else ()
+        names = (*names, BAD_LANE) if vmapped else names
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(names)
+        dtypes: tuple[np.dtype[Any], ...] = (dtype_of(aval),) * len(names)
+        if axes:
+            names, shapes = (*names, LANES), (*shapes, lanes.shape_of(aval.shape, axes))
+            dtypes = (*dtypes, lanes.dtype_of(aval, axes))
+        if is_whole:
+            names, shapes = (*names, "value"), (*shapes, whole_shape(aval.shape))
+            dtypes = (*dtypes, np.dtype(aval.dtype))
+        sizes = tuple(aval.shape[axis] for axis in axes)
+        return _Recorded(names, shapes, dtypes, is_whole, sizes, vmapped)
+
+    def _nesting(self, body: BodyWithFrames) -> Nesting:
+        place, around = body.place, body.around
+        return Nesting(
+            loops=tuple(loop.length for loop in place.loops),
+            conditional=place.conditional or bool(self._watch.when),
+            counted=bool(place.loops) and len(place.counters) == len(place.loops),
+            in_condition=place.in_condition,
+            axes=place.axes,
+            devices=device_names(place.mesh, place.axes),
+            replicas=around.replicas,
+            groups=place.groups,
+            one_of=1 if place.loops else around.call_of,
+            stride=around.every,
+            strided=around.sampled_loop,
+            reverse=tuple(loop.reverse for loop in place.loops),
+        )
+
     def _site(
-        self,
-        one: Named,
-        values: tuple[str, ...],
-        sizes: tuple[int, ...],
-        order: int,
-        partner: CallSite | None,
-        *,
-        is_whole: bool,
-        meant: tuple[str, ...],
-        choice: str,
-        derivatives: tuple[Derivative, ...],
-        vmapped: tuple[int, ...],
+        self, value: ValueOfBody, recorded: _Recorded, around: BodyContext, derivatives: tuple[Derivative, ...]
     ) -> CallSite:
+        one = value.named
         aval, is_gradient = one.variable.aval, one.role == "gradient"
+        partner = self._partners.of(one, is_pass=around.is_pass)
         watched = Watched(
-            one.name,
-            one.role,
-            tuple(aval.shape),
-            aval.dtype.name,
-            one.primitive,
-            scope_of(one.stack),
-            is_whole,
-            sizes,
-            (partner.id if partner else NO_VALUE) if is_gradient else None,
-            meant,
-            partner.id if partner and not is_gradient else None,
-            choice,
-            merges=merges_of(values),
+            name=one.name,
+            role=one.role,
+            shape=tuple(aval.shape),
+            dtype=aval.dtype.name,
+            primitive=one.primitive,
+            scope=scope_of(one.stack),
+            full=recorded.is_whole,
+            lanes=recorded.lanes,
+            value=(partner.id if partner else NO_VALUE) if is_gradient else None,
+            meant=tuple(sorted(around.meant.get(one.variable, ()))),
+            gradient=partner.id if partner and not is_gradient else None,
+            choice=value.choice,
+            merges=merges_of(recorded.names),
             derivatives=derivatives,
-            vmapped=vmapped,
+            vmapped=recorded.vmapped,
         )
         # A trace for another type (a smaller last batch), or with other results, has the same value.
         same = replace(watched, shape=(), dtype="", choice="", derivatives=(), vmapped=())
-        place = (
-            same,
-            one.file,
-            one.span,
-            one.function,
-            one.stack,
-            values,
-        )
+        place = (same, one.file, one.span, one.function, one.stack, recorded.names)
         number = self._count[place] = self._count.get(place, -1) + 1
-        site = self._capture.sites.site_for(
-            ("watch", place, number), partial(self._make_site, one, watched, values, order)
-        )
-        return replace(site, watch=watched, order=order)
+        make = partial(self._make_site, one, watched, recorded.names, value.order)
+        site = self._capture.sites.site_for(("watch", place, number), make)
+        return replace(site, watch=watched, order=value.order)
 
     def _make_site(self, one: Named, watched: Watched, values: tuple[str, ...], order: int, number: int) -> CallSite:
         source, span = source_of(one.file), one.span

@@ -84,10 +84,10 @@ def named_places(file: str, seen: CompiledPrograms | None) -> tuple[SourceFile, 
         for name in _names(source, statement):
             values = _values_of(name, known.get(statement.span, {}))
             why = NOT_WATCHED if seen is None else _why(source, file, statement, values, seen)
-            told = name, statement.whole or statement.span
+            key = name, statement.whole or statement.span
             # Of the parts of `x = f(y)[0]` and of `x = a if c else b`, one is computed. The others need no reason.
-            if not (why and told in found):
-                found[told] = NamedPlace(name, _in_characters(source, statement.span), why)
+            if not (why and key in found):
+                found[key] = NamedPlace(name, _in_characters(source, statement.span), why)
             found |= _leaves(source, name, statement.span, values)
     for span in sorted(known.keys() - {one.span for one in source.statements}):  # These are the arguments.
         for name in dict.fromkeys(map(_root_of, known[span])):

@@ -33,12 +33,12 @@ class Argument:
 
 
 def arguments(
-    bound: BodyBindings, wanted: Callable[[str], bool], is_told: Callable[[Any], bool] = is_array
+    bound: BodyBindings, wanted: Callable[[str], bool], is_wanted: Callable[[Any], bool] = is_array
 ) -> Iterator[Argument]:
     """Yield the arguments of the body's function, and the loop-carried names among them.
 
     Args:
-      is_told: whether to yield a variable.
+      is_wanted: whether to yield a variable.
     """
     body = bound.body
     file, function = body.origin[0], body.function
@@ -46,8 +46,8 @@ def arguments(
         return
     carried, _ = _given_to_loop(body)
     noted = bound.arguments()
-    for name, variable in _told(body) if noted is None else noted:
-        if is_told(variable):
+    for name, variable in _known_arguments(body) if noted is None else noted:
+        if is_wanted(variable):
             yield Argument(variable, name, file, argument_span(function, name), function.name, variable in carried)
 
 
@@ -94,7 +94,7 @@ def _carried(body: BodyWithFrames) -> tuple[int, int]:
     return first, len(body.jaxpr.invars) - first
 
 
-def _told(body: BodyWithFrames) -> Iterator[tuple[str, Any]]:
+def _known_arguments(body: BodyWithFrames) -> Iterator[tuple[str, Any]]:
     """Yield the inputs with the names that JAX gives them, for a program that was not noted while it was traced."""
     names, variables = body.argument_names, body.jaxpr.invars
     equation = body.around.equation

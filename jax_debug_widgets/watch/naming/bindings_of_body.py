@@ -164,11 +164,11 @@ class _Result(NamedTuple):
 
 def _results(body: BodyWithFrames) -> dict[int, list[_Result]]:
     ordinals = ordinals_of(body.equations, map(bool, body.uses.transposed))
-    told = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
-    own = [{(place, name) for one in results for place in one.names for name in one.names[place]} for results in told]
+    named = [names_of_results(*each) for each in zip(body.equations, ordinals, strict=True)]
+    own = [{(place, name) for one in results for place in one.names for name in one.names[place]} for results in named]
     in_body = set().union(*own)
     found: dict[int, list[_Result]] = {}
-    for number, results in enumerate(told):
+    for number, results in enumerate(named):
         known = in_body if body.uses.transposed[number] else own[number]
         for position, names, before, origin, noted in results:
             variable = body.equations[number].outvars[position]

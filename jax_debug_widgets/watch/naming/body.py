@@ -97,8 +97,8 @@ class BodyWithFrames:
     @cached_property
     def argument_names(self) -> tuple[str | None, ...]:
         """Return the name of each input in the program's function, `params['w']`; None where JAX does not report it."""
-        given, told = self.around.given, self.jaxpr.debug_info.arg_names or ()
-        return told if given is None else tuple(given.names.get(one) for one in told)
+        given, names = self.around.given, self.jaxpr.debug_info.arg_names or ()
+        return names if given is None else tuple(given.names.get(one) for one in names)
 
     @cached_property
     def calls(self) -> dict[SourceSite, list[int]]:
@@ -197,12 +197,12 @@ class BodyWithFrames:
         found: dict[int, int] = {}
         for number, (levels, equation) in enumerate(zip(self.levels, self.equations, strict=True)):
             at = pushed_at(levels, traceback_of(equation.source_info))
-            told = [self._tangents.get(variable, frozenset()) for variable in equation.outvars]
-            told = [frozenset([at])] if at is not None else told
+            levels_of_results = [self._tangents.get(variable, frozenset()) for variable in equation.outvars]
+            levels_of_results = [frozenset([at])] if at is not None else levels_of_results
             if is_pushed(equation):  # The frame that pushes the tangents gets a value.
-                told = [one - {len(levels) - 1} for one in told]
-            if told and all(told):
-                found[number] = min(map(min, told))
+                levels_of_results = [one - {len(levels) - 1} for one in levels_of_results]
+            if levels_of_results and all(levels_of_results):
+                found[number] = min(map(min, levels_of_results))
         return found
 
     def is_tangent(self, variable: Any) -> bool:

@@ -175,8 +175,8 @@ def _is_beside(body: BodyWithFrames, number: int, position: int, inside: set[int
     """Whether JAX computes this result beside the operation's own, the first, for the derivative."""
     equation = body.equations[number]
     if equation.primitive.name in ("jit", "pjit"):
-        told = equation.params["jaxpr"].jaxpr.debug_info.result_paths
-        return position > 0 and len(told or ()) != len(equation.outvars)
+        paths = equation.params["jaxpr"].jaxpr.debug_info.result_paths
+        return position > 0 and len(paths or ()) != len(equation.outvars)
     return any(one < number for one in body.of_one_operation(equation) if one in inside)
 
 

@@ -49,10 +49,10 @@ def gradients(body: BodyWithFrames) -> Iterator[Gradient]:
             place = call.file, call.span
             if place in mark.places and (mark.is_sure or _is_of_innermost(body, number, depth)):
                 statements = body.source(call.file).statements_at(call.span)
-                told = [
+                names = [
                     name for name in mark.noted.names[place] if any(is_of_statement(name, one) for one in statements)
                 ]
-                for name in told:
+                for name in names:
                     yield Gradient(equation.outvars[0], name, mark.noted.value, number, call, level.function)
 
 

@@ -15,7 +15,7 @@ from llvmlite import binding
 from numba import cfunc, njit, types
 
 from jax_debug_widgets._jax.compat.cuda import CudaError, function_address, kernels, launch_and_wait, pinned_memory
-from jax_debug_widgets._jax.compat.cuda_launch import launched
+from jax_debug_widgets._jax.compat.cuda_launch import launch_kernel
 from jax_debug_widgets._jax.compat.ffi import (
     ARGUMENT_COUNT,
     ARGUMENTS,
@@ -103,10 +103,10 @@ def _launch_job(job: Any, first: int, arrays: Any, stream: Any) -> int:
     blocks, each = np.uint64(first), np.uint64(arrays)
     error = 0
     if first:
-        error |= launched(_launch(), handles[0], blocks, stream, arguments)
-    error |= launched(_launch(), handles[1], each, stream, arguments)
+        error |= launch_kernel(_launch(), handles[0], blocks, stream, arguments)
+    error |= launch_kernel(_launch(), handles[1], each, stream, arguments)
     if first:
-        error |= launched(_launch(), handles[2], blocks, stream, arguments)
+        error |= launch_kernel(_launch(), handles[2], blocks, stream, arguments)
     return error
 
 

@@ -126,21 +126,21 @@ def _floats(address: Any) -> Any:
 @njit
 def _run_part(job: Any, part: int) -> None:
     """Run a chain on a part of its arrays, block by block, and take in its watched results: those that are odd as such."""
-    told = words(job, _JOB_WORDS)
-    steps, watched, length = _number(told[_STEPS]), _number(told[_WATCHED]), _number(told[_LENGTH])
-    code = carray(pointer(told[_CODE]), (steps, 5), np.int32)
-    sources, sizes = words(told[_SOURCES], steps), words(told[_SIZES], steps)
-    is_odd = carray(pointer(told[_IS_ODD]), (watched,), np.int64)
+    fields = words(job, _JOB_WORDS)
+    steps, watched, length = _number(fields[_STEPS]), _number(fields[_WATCHED]), _number(fields[_LENGTH])
+    code = carray(pointer(fields[_CODE]), (steps, 5), np.int32)
+    sources, sizes = words(fields[_SOURCES], steps), words(fields[_SIZES], steps)
+    is_odd = carray(pointer(fields[_IS_ODD]), (watched,), np.int64)
     before = np.uint64(8 * part * watched)
-    ends = carray(pointer(told[_ENDS] + before * np.uint64(ENDS)), (watched, ENDS), np.int64)
-    sums = carray(pointer(told[_SUMS] + before * np.uint64(SUMS)), (watched, SUMS), np.float64)
-    seen = carray(pointer(told[_SEEN] + before * np.uint64(ODD)), (watched, ODD), np.float64)
+    ends = carray(pointer(fields[_ENDS] + before * np.uint64(ENDS)), (watched, ENDS), np.int64)
+    sums = carray(pointer(fields[_SUMS] + before * np.uint64(SUMS)), (watched, SUMS), np.float64)
+    seen = carray(pointer(fields[_SEEN] + before * np.uint64(ODD)), (watched, ODD), np.float64)
     for row in range(watched):
         begin(ends[row], sums[row])
         begin_odd(seen[row])
     registers = np.empty((steps, BLOCK), np.float32)
     places = np.empty(steps, np.uint64)  # The address of what is in each register: there, or in a source itself.
-    stop = min(_number(told[_SIZE]), (part + 1) * length)
+    stop = min(_number(fields[_SIZE]), (part + 1) * length)
     for start in range(part * length, stop, BLOCK):
         count = min(stop - start, BLOCK)
         for step in range(steps):
@@ -183,13 +183,13 @@ def _run(
     """Run all parts of a chain; `ends`, `sums` and `seen` have an entry for each part."""
     parts = len(ends)
     job = new_job(parts, _JOB_WORDS)
-    told = words(job, _JOB_WORDS)
-    told[_SOURCES], told[_SIZES] = np.uint64(sources.ctypes.data), np.uint64(sizes.ctypes.data)
-    told[_CODE], told[_STEPS] = np.uint64(code.ctypes.data), np.uint64(len(code))
-    told[_SIZE], told[_LENGTH] = np.uint64(size), np.uint64(-(-size // (parts * BLOCK)) * BLOCK)
-    told[_WATCHED], told[_IS_ODD] = np.uint64(len(is_odd)), np.uint64(is_odd.ctypes.data)
-    told[_ENDS], told[_SUMS] = np.uint64(ends.ctypes.data), np.uint64(sums.ctypes.data)
-    told[_SEEN] = np.uint64(seen.ctypes.data)
+    fields = words(job, _JOB_WORDS)
+    fields[_SOURCES], fields[_SIZES] = np.uint64(sources.ctypes.data), np.uint64(sizes.ctypes.data)
+    fields[_CODE], fields[_STEPS] = np.uint64(code.ctypes.data), np.uint64(len(code))
+    fields[_SIZE], fields[_LENGTH] = np.uint64(size), np.uint64(-(-size // (parts * BLOCK)) * BLOCK)
+    fields[_WATCHED], fields[_IS_ODD] = np.uint64(len(is_odd)), np.uint64(is_odd.ctypes.data)
+    fields[_ENDS], fields[_SUMS] = np.uint64(ends.ctypes.data), np.uint64(sums.ctypes.data)
+    fields[_SEEN] = np.uint64(seen.ctypes.data)
     do_together(frame, _task(), job)
 
 

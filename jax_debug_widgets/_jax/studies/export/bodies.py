@@ -142,12 +142,12 @@ def write_function(
     taken = Names({*module.used, *used})
     known: dict[Any, str] = {one: module.constant(value) for one, value in zip(jaxpr.constvars, consts, strict=True)}
     params: list[str] = []
-    told = wanted or getattr(jaxpr.debug_info, "arg_names", None) or ()
+    names = wanted or getattr(jaxpr.debug_info, "arg_names", None) or ()
     for place, variable in enumerate(jaxpr.invars):
         if place in outer:
             known[variable] = str(outer[place])
             continue
-        name = (told[place] if len(told) == len(jaxpr.invars) else None) or body.inputs[place].text
+        name = (names[place] if len(names) == len(jaxpr.invars) else None) or body.inputs[place].text
         if not name.isidentifier() and body.inputs[place].text.isidentifier():  # `carry[0]`, which it calls `h`.
             name = body.inputs[place].text
         known[variable] = module.local(identifier(name, "x") if _NAME.fullmatch(name) else "x", taken)

@@ -36,10 +36,10 @@ def forms_of(equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     name = equation.primitive.name
     return chain(
         _symbols(name, equation.params, x),
-        _told(_BY_NAME[name], equation, x) if name in _BY_NAME else (),
+        _texts_of(_BY_NAME[name], equation, x) if name in _BY_NAME else (),
         (f"{module}.{name}({', '.join(x)})" for module, has in _MODULES if callable(getattr(has, name, None))),
-        _told(_with_params, equation, x),
-        _told(_bound, equation, x),
+        _texts_of(_with_params, equation, x),
+        _texts_of(_bound, equation, x),
     )
 
 
@@ -50,7 +50,7 @@ def _aval(atom: Any) -> Any:
     return atom.aval
 
 
-def _told(form: Callable[..., Any], equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
+def _texts_of(form: Callable[..., Any], equation: core.JaxprEqn, x: Operands) -> Iterator[str]:
     """The forms that there is text for."""
     try:
         yield from form(equation, x)

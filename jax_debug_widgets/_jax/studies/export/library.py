@@ -54,11 +54,11 @@ def library_calls(equation: core.JaxprEqn, x: Sequence[str]) -> Iterator[str]:
 
 def name_of_rule(equation: core.JaxprEqn) -> str:
     """The name of a function with a derivative rule; before jax 0.11, it is in the debug info of its program."""
-    told = equation.params.get("name")
-    if not isinstance(told, str):
+    name = equation.params.get("name")
+    if not isinstance(name, str):
         about: Any = getattr(getattr(equation.params["call_jaxpr"], "jaxpr", None), "debug_info", None)
-        told = getattr(about, "func_name", None) or "function"
-    return told
+        name = getattr(about, "func_name", None) or "function"
+    return name
 
 
 def _about(equation: core.JaxprEqn) -> dict[str, str]:

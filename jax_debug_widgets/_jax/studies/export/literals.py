@@ -122,13 +122,13 @@ def number(value: Any, *, typed: bool) -> str:
     if array.shape:
         return _array(array)
     plain = array.item() if array.dtype.kind in "biufc" else float(array)
-    told = text_of(plain)
+    text = text_of(plain)
     if isinstance(plain, float):
         if not math.isfinite(plain):
-            told = {math.inf: "jnp.inf", -math.inf: "-jnp.inf"}.get(plain, "jnp.nan")
+            text = {math.inf: "jnp.inf", -math.inf: "-jnp.inf"}.get(plain, "jnp.nan")
         elif array.dtype == np.float32:
-            told = _shortest(array)
-    return f"{dtype_of(array.dtype)}({told})" if typed and array.dtype.kind != "b" else told
+            text = _shortest(array)
+    return f"{dtype_of(array.dtype)}({text})" if typed and array.dtype.kind != "b" else text
 
 
 def _shortest(array: np.ndarray) -> str:

@@ -76,10 +76,10 @@ def _key(step: ExportedStep) -> Any:
     given = tuple(digest(one.val) if isinstance(one, core.Literal) else "" for one in equation.invars)
     specs = [spec_of(one) for one in variables_of(equation)]
     try:
-        told = repr(seen(applied(equation), specs, fixed_in(equation)))
+        key = repr(seen(applied(equation), specs, fixed_in(equation)))
     except Exception:  # noqa: BLE001 - as above; such a function is equal to itself alone.
-        told = str(step.module.keep(equation))
-    return "rule", name_of_rule(equation), given, told
+        key = str(step.module.keep(equation))
+    return "rule", name_of_rule(equation), given, key
 
 
 def _primal(step: ExportedStep, name: str) -> list[str]:
@@ -98,10 +98,10 @@ def _inputs(step: ExportedStep) -> list[str]:
     """The function's names for its arguments, as far as JAX records them; `x` for others."""
     equation, variables = step.equation, variables_of(step.equation)
     about = getattr(opened(equation.params["call_jaxpr"])[0], "debug_info", None)
-    told = getattr(about, "arg_names", None) or ()
-    told = told if len(told) == len(equation.invars) else [None] * len(equation.invars)
+    names = getattr(about, "arg_names", None) or ()
+    names = names if len(names) == len(equation.invars) else [None] * len(equation.invars)
     first = {}
-    for variable, name in zip(equation.invars, told, strict=True):
+    for variable, name in zip(equation.invars, names, strict=True):
         if not isinstance(variable, core.Literal):
             first.setdefault(variable, identifier(name or "x", "x"))
     return [first[one] for one in variables]

@@ -13,7 +13,7 @@ from typing import Any
 
 from jax_debug_widgets.graphs.traces import Seeds
 from jax_debug_widgets.session.run.progress import progress
-from jax_debug_widgets.session.studies.seeds.told import told
+from jax_debug_widgets.session.studies.seeds.sending import as_words
 
 SECONDS = 300
 """An interpreter that takes more seconds is ended."""
@@ -21,7 +21,7 @@ SECONDS = 300
 _INSIDE = "JAX_DEBUG_WIDGETS_TRACES_WITH_SEED"
 """The environment variable that is set in these interpreters."""
 
-_CHILD = "jax_debug_widgets.session.studies.seeds.made"
+_CHILD = "jax_debug_widgets.session.studies.seeds.received"
 
 
 def traced_with_seeds(
@@ -42,7 +42,7 @@ def traced_with_seeds(
         raise RuntimeError(msg)
     if count < 2:  # noqa: PLR2004 - one cannot differ.
         raise ValueError("seeds compares interpreters: it takes 2 or more")
-    about = json.dumps(told(function, args, kwargs))
+    about = json.dumps(as_words(function, args, kwargs))
     with (
         ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool,
         progress("Tracing", "interpreters", count) as done,

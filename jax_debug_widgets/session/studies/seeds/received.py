@@ -1,4 +1,4 @@
-"""Make a function and its arguments from the words of `told.py`, and trace it. It runs in a fresh interpreter."""
+"""Make a function and its arguments from the words of `sending.py`, and trace it. It runs in a fresh interpreter."""
 
 from __future__ import annotations
 

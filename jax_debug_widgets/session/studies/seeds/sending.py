@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 Word = list[Any]
-"""A value as JSON: its kind, and the parts from which `made.py` makes it."""
+"""A value as JSON: its kind, and the parts from which `received.py` makes it."""
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
@@ -27,7 +27,7 @@ LAMBDA = "<lambda>"
 """The name of every lambda."""
 
 
-class CannotBeToldError(ValueError):
+class CannotBeSentError(ValueError):
     """Raised for a value that cannot be sent to another process."""
 
 
@@ -53,7 +53,7 @@ class Told:
           name: the name of the value in error messages.
 
         Raises:
-          CannotBeToldError: the value has no source, and cannot be imported.
+          CannotBeSentError: the value has no source, and cannot be imported.
         """
         if id(value) in self._numbers:
             return self._numbers[id(value)]
@@ -100,7 +100,7 @@ class Told:
             return ["named", self.add(kind, name), [self.add(one, f"{name}[{at}]") for at, one in enumerate(value)]]
         state = getattr(value, "__dict__", None)
         if state is None or isinstance(value, types.BuiltinFunctionType | types.GeneratorType):
-            raise CannotBeToldError(f"`{name}`, a {kind.__name__}, cannot be told to another process")
+            raise CannotBeSentError(f"`{name}`, a {kind.__name__}, cannot be sent to another process")
         own = {key: self.add(one, f"{name}.{key}") for key, one in state.items()}
         return ["object", self.add(kind, f"the class of {name}"), own]
 
@@ -110,11 +110,11 @@ class Told:
             lines, first = inspect.getsourcelines(value)
             file = inspect.getsourcefile(value) or inspect.getfile(value)
         except (OSError, TypeError):
-            raise CannotBeToldError(f"the source of {name} was not found; define it in a file") from None
+            raise CannotBeSentError(f"the source of {name} was not found; define it in a file") from None
         text = textwrap.dedent("".join(lines))
         own = _own_source(text, value.__name__, name)
         self.files[file] = linecache.getlines(file)
-        meant = dict(_meant(own, namespace))
+        meant = dict(_outer_values(own, namespace))
         names = {key: self.add(one, key) for key, one in meant.items() if one is not value}
         source = {
             "text": text,
@@ -129,7 +129,7 @@ class Told:
 
 def _own_source(text: str, called: str, name: str) -> str:
     """Return the source of a function: of a lambda only the lambda, which must be the only one in its statement."""
-    refused = CannotBeToldError(f"`{name}` is written inside another statement; give it a `def` of its own")
+    refused = CannotBeSentError(f"`{name}` is written inside another statement; give it a `def` of its own")
     try:
         tree = ast.parse(text)
     except SyntaxError:  # A part of a statement of several lines.
@@ -142,7 +142,7 @@ def _own_source(text: str, called: str, name: str) -> str:
     return ast.unparse(lambdas[0])
 
 
-def _meant(text: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _outer_values(text: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Return the names in a source that are defined outside of it, with their values."""
     names = dict.fromkeys(_outer_names(symtable.symtable(text, "source", "exec")))
     return ((name, namespace[name]) for name in names if name in namespace)
@@ -172,17 +172,17 @@ def _array(value: Any) -> Word:
     """Return the word of an array's type. A trace does not need the numbers."""
     dtype = value.dtype
     if dtype.kind == "O":
-        raise CannotBeToldError("an array of Python objects cannot be told to another process")
+        raise CannotBeSentError("an array of Python objects cannot be sent to another process")
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return ["key", str(jax.random.key_impl(value)), list(value.shape)]
     return ["array" if isinstance(value, jax.Array | jax.ShapeDtypeStruct) else "numpy", str(dtype), list(value.shape)]
 
 
-def told(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def as_words(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return what another process needs to trace `function(*args, **kwargs)`, as JSON.
 
     Raises:
-      CannotBeToldError: a value cannot be sent; the message says which.
+      CannotBeSentError: a value cannot be sent; the message says which.
     """
     found = Told()
     name = getattr(function, "__name__", type(function).__name__)
