@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import shutil
 import signal
 import sys
@@ -117,6 +118,28 @@ def no_figure_left():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+
+
+class _Faults(logging.Handler):
+    """Keeps the errors of ours that are only logged, because they must not reach the user's program."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(self.format(record))
+
+
+@pytest.fixture(autouse=True)
+def no_fault_of_ours(request):
+    """Fail a test in which an error of ours was logged, unless the test looks at the log itself (`caplog`)."""
+    logger, faults = logging.getLogger("jax_debug_widgets"), _Faults()
+    logger.addHandler(faults)
+    yield
+    logger.removeHandler(faults)
+    if "caplog" not in request.fixturenames:
+        assert not faults.found, "\n".join(faults.found)
 
 
 @pytest.fixture

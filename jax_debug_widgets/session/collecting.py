@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from jax_debug_widgets.session.run.run import Run
     from jax_debug_widgets.session.runs import Runs
     from jax_debug_widgets.taps import Capture
+    from jax_debug_widgets.taps.untaken_firings import UntakenFirings
+
+_log = logging.getLogger(__name__)
 
 
 class Collector:
@@ -28,13 +32,20 @@ class Collector:
                 run = self._runs.reads(number) or self._runs.latest_of(number)
                 if run is None:
                     continue
-                # Asked before the box is emptied: the firings of drained calls are in the box now, or in the store already.
-                pending, drained = run.call_log.pending(), run.call_log.take_drained()
-                if box.firings:
-                    _ingest(run, box.take())
-                self.make_room(run)
-                run.callbacks.take()
-                run.expectations.compare(drained, pending)
+                try:
+                    self._empty(box, run)
+                except Exception as error:  # noqa: BLE001 - it would end the program that is captured.
+                    _log.exception("jax_debug_widgets could not take in the events of a run")
+                    run.note(f"Some events are lost ({error!r}). This is a fault of ours: please report it.")
+
+    def _empty(self, box: UntakenFirings, run: Run) -> None:
+        # Asked before the box is emptied: the firings of drained calls are in the box now, or in the store already.
+        pending, drained = run.call_log.pending(), run.call_log.take_drained()
+        if box.firings:
+            _ingest(run, box.take())
+        self.make_room(run)
+        run.callbacks.take()
+        run.expectations.compare(drained, pending)
 
     def make_room(self, run: Run) -> None:
         """Limit the bytes that may wait in the box of `run` to the space that is free in its store."""
@@ -45,9 +56,9 @@ class Collector:
         """Count the times and arrays that wait in the box of `run`, see `Inbox.waiting`."""
         return self._capture.box(run.box).firings.waiting
 
-    def tell_threads(self, run: Run, reported: bool = True) -> None:
-        """Note the thread of each event of `run` from now on; with `reported=False`, do so no longer."""
-        self._capture.box(run.box).firings.stamps.tell_threads(reported)
+    def tell_threads(self, run: Run, wanted: bool = True) -> None:
+        """Note the thread of each event of `run` from now on; with `wanted=False`, do so no longer."""
+        self._capture.box(run.box).firings.stamps.tell_threads(wanted)
 
 
 def _ingest(run: Run, batch: FiringBatch) -> None:
