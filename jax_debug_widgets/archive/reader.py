@@ -224,6 +224,16 @@ class RunReader:
                 if stretch.stop != OPEN or state.get("is_over"):
                     problems.append(f"The file is incomplete: the events from event {self._next} on are missing.")
                 break
+        else:
+            self._miss_end(state)
+
+    def _miss_end(self, state: dict[str, Any]) -> None:
+        """Note that the last events of a run that is over are in no file."""
+        end = state.get("next")
+        if state.get("is_over") and type(end) is int and end > self._next:
+            self._store.miss(end - self._next)
+            self._damages.append(_gone(self._next, end, self._most_mb))
+            self._next = end
 
     def _newest(self, stretches: list[RowRange]) -> list[RowRange]:
         """Return the last stretches that together fill the budget of events. Skip the events of the others."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, OF_FINITE
+from jax_debug_widgets._jax.passes.derivative_records import DERIVATIVE
 from jax_debug_widgets._jax.passes.words import numbers_of_words
 from jax_debug_widgets.checks.birth_advice import for_derivative, for_value
 from jax_debug_widgets.checks.definitions import span_of_argument
@@ -37,6 +38,8 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     frame = seen.checked.frames[0]
     if seen.checked.primitive == ARGUMENTS:
         return _given(seen, name_file)
+    if seen.checked.primitive == DERIVATIVE:
+        return _of_derivative(seen, name_file)
     written = written_at(frame)
     if written is None or written.says_mode:
         return None
@@ -109,6 +112,22 @@ def _given(seen: LineHits, name_file: NameFile) -> Finding:
         why = f"{plural(count, 'argument')} have {has}. {why}"
     where = f"{name_file(frame.file)}:{span[0]}"
     return Finding.at(Kind.NONFINITE.word, where, headline, why, file=frame.file, span=span, seen=seen.count)
+
+
+def _of_derivative(seen: LineHits, name_file: NameFile) -> Finding:
+    """Make the finding about an un-jitted derivative in which no operation made the NaN or infinity."""
+    frame = seen.checked.frames[0]
+    what = "gradient" if seen.checked.facts else "differentiated function"
+    headline = f"a result of this {what} is not finite{moment(seen)}"
+    why = (
+        "Its arguments are finite, and no operation on them made the NaN or infinity. So another value that the function "
+        "reads has it already: an argument that is not differentiated, a global, or a value computed from these."
+    )
+    advice = "Call jax.jit(jax.grad(f)) or jax.jit(jax.value_and_grad(f)): then `nonfinite` checks these values, too."
+    where, span = f"{name_file(frame.file)}:{frame.line}", (frame.line, frame.column, frame.end_line, frame.end_column)
+    return Finding.at(
+        Kind.NONFINITE.word, where, headline, why, (), advice, file=frame.file, span=span, seen=seen.count
+    )
 
 
 _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     from jax_debug_widgets._jax.origins.equation import DebugCall, Recorder
     from jax_debug_widgets._jax.origins.frames import Frame
-    from jax_debug_widgets._jax.passes.checked import CheckedProgram
+    from jax_debug_widgets._jax.passes.checked import Recorded
     from jax_debug_widgets._jax.passes.result_passing import ResultReporter
     from jax_debug_widgets.taps.check_log import CheckLog
 
@@ -218,7 +218,7 @@ class Capture:
         """Return the check log of the current thread's capture."""
         return self._outcomes_here().checked
 
-    def _checked(self, program: CheckedProgram, results: Sequence[Any]) -> None:
+    def _checked(self, program: Recorded, results: Sequence[Any]) -> None:
         self._outcomes_here().checked.add(program, results)
 
     def _inherited(self) -> Callable[[], AbstractContextManager[None]] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.passes.checked import Checked, CheckedProgram
+    from jax_debug_widgets._jax.passes.checked import Checked, Recorded
 
 _MOST_PENDING = 64
 """The most calls with results that wait to be read; one more makes the log read the oldest."""
@@ -54,17 +54,21 @@ class CheckLog:
     def __init__(self, newest: Callable[[], int] = lambda: -1) -> None:
         """Make an empty log. `newest` returns the number of the run's newest call, -1 before the first."""
         self._newest = newest
-        self._pending: deque[tuple[CheckedProgram, int, int, Sequence[Any]]] = deque()
-        self._calls: dict[CheckedProgram, int] = {}
+        self._pending: deque[tuple[Recorded, int, int, Sequence[Any]]] = deque()
+        self._calls: dict[Any, int] = {}
+        self._calls_of_user = 0
+        self._options: set[str] = set()
         self._seen: dict[Any, LineHits] = {}
         self._lock = threading.Lock()
 
-    def add(self, program: CheckedProgram, results: Sequence[Any]) -> None:
-        """Add a call of a program with its results, which may not be ready yet."""
+    def add(self, program: Recorded, results: Sequence[Any]) -> None:
+        """Add a call of a program with the results that hold its records, which may not be ready yet."""
         newest = self._newest()
         with self._lock:
-            number = self._calls.get(program, 0)
-            self._calls[program] = number + 1
+            number = self._calls.get(program.key, 0)
+            self._calls[program.key] = number + 1
+            self._calls_of_user += not program.is_of_call
+            self._options.update(one.option for one in program.records)
             self._pending.append((program, number, newest, results))
             while len(self._pending) > _MOST_PENDING:
                 self._read_oldest()
@@ -73,13 +77,13 @@ class CheckLog:
     def calls(self) -> int:
         """The number of checked calls of the user's programs, without un-jitted operations."""
         with self._lock:
-            return sum(count for program, count in self._calls.items() if not program.is_of_call)
+            return self._calls_of_user
 
     @property
     def options(self) -> frozenset[str]:
         """The checks that an operation in a called program was for."""
         with self._lock:
-            return frozenset(one.option for program in self._calls for one in program.records)
+            return frozenset(self._options)
 
     def note(self, checked: Checked) -> None:
         """Add a hit that was found while a program was traced or called, not in its results."""

@@ -224,6 +224,26 @@ def test_a_job_that_writes_nothing_is_said_to_be_silent(job, tmp_path, monkeypat
     until(lambda: not any("Nothing has been written" in note for note in run.notes))
 
 
+def test_a_missing_last_part_is_noted_with_its_events(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "_PART_ROWS", 10)
+    folder = tmp_path / "run.jdw"
+    step = jax.jit(lambda x: jax.debug.print("{x}", x=x))
+    with jdw.capture(record=folder):
+        for number in range(10):
+            step(number)
+        until(lambda: [*(folder / "p00000/events").glob("part-*")])
+        for number in range(20):
+            step(number)
+    run = jdw.load(folder)
+    *_, last = sorted((folder / "p00000/events").glob("part-*"))
+    first = int(last.name.split("-")[1])
+    assert len(run.events) == 30 and 0 < first < 30
+    last.unlink()
+    lacking = jdw.load(folder)
+    assert (len(lacking.events), lacking.dropped) == (first, 30 - first)
+    assert [note for note in lacking.notes if note == f"Events {first} to 29 are not in the folder."]
+
+
 @pytest.mark.parametrize("most_mb", [0.05, None])
 def test_a_follower_that_is_too_slow_says_why_events_are_missing(tmp_path, monkeypatch, most_mb):
     monkeypatch.setattr(recorder, "_PAUSE_S", 0.005)

@@ -21,16 +21,16 @@ def test_a_public_question_is_answered_at_its_line(question):
 
 
 def soft(x):
-    root = jnp.sqrt(x)
-    return jnp.where(x < 1.0, x, root).sum()
+    root = jnp.log(x)
+    return jnp.where(x < 1.0, root, x).sum()
 
 
-@pytest.mark.parametrize("function", [jax.grad(soft), jax.jit(jnp.log)], ids=["not jitted", "of JAX's own"])
+@pytest.mark.parametrize("function", [soft, jax.jit(jnp.log)], ids=["not jitted", "of JAX's own"])
 def test_a_note_says_to_jit_a_function_that_is_not_checked(function):
     with jdw.capture(check="nonfinite") as run:
         assert not jnp.isfinite(function(jnp.array([0.0, 0.5]))).all()
     (note,) = (one for one in run.status().notes if one.startswith("Not checked (nonfinite)"))
-    assert "jax.jit(jax.grad(f))" in note and "jax.jit(lambda x: jnp.log(x))" in note
+    assert "jax.jit(f)(x)" in note and "jax.jit(lambda x: jnp.log(x))" in note
 
 
 def retention(depth):

@@ -51,6 +51,7 @@ MISSES = "explaining by jax_explain_cache_misses what plain JAX would trace agai
 UNTOUCHED = "running programs without prints as they were compiled before"
 FRAMES = "keeping our frames out of what JAX shows"
 PROCESSES = "agreeing with the other processes of a job"
+DERIVATIVES = "finding the operation that makes a NaN in an un-jitted derivative"
 PRECISION = "finding where 64-bit numbers become 32-bit ones"
 INDEXING = "finding un-jitted indices out of bounds, and updates whose result is dropped"
 RINGS = "prints and watched values of loops without calls of Python"
@@ -188,6 +189,11 @@ NEEDED: dict[str, dict[str, str]] = {
         "_resolve_and_lower(*, jaxpr)",
         "util": "weakref_lru_cache",
     },
+    DERIVATIVES: {
+        "ad": "linearize(traceable, primals|primals_ft)",
+        "api": "VJP.__call__",
+        "core": "EvalTrace.process_primitive(primitive, args|tracers, params)",
+    },
     PROCESSES: {
         "distributed": "global_state.client global_state.num_processes global_state.process_id",
         "pxla": "ExecuteReplicated._local_devices ExecuteReplicated.in_handler ExecuteReplicated.out_handler",
@@ -247,10 +253,7 @@ def missing() -> dict[str, str]:
 
 
 def names_of(text: str) -> Iterator[Mapping[str, str | None]]:
-    """Yield the names in a text of `NEEDED`.
-
-    Each mapping has `path`, `key`, `variable` and `parameters`; those that the name does not have are None.
-    """
+    """Yield `path`, `key`, `variable` and `parameters` of each name in a text of `NEEDED`; None if it has none."""
     yield from (found.groupdict() for found in _NAME.finditer(text))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,92 +21,11 @@ from jax import lax
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.callers import CALLER
 from jax_debug_widgets._jax.origins.frames import Frame
+from jax_debug_widgets._jax.passes.birth_primitives import is_elementwise, may_be_birth
 from jax_debug_widgets._jax.passes.birth_records import record_of
 from jax_debug_widgets._jax.passes.check_arithmetic import none_of, not_numbers, odd, worst
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type
-
-_HANDS_ON = frozenset(
-    {
-        "broadcast_in_dim",
-        "concatenate",
-        "copy",
-        "copy_p",
-        "device_put",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "expand_dims",
-        "iota",
-        "name",
-        "optimization_barrier",
-        "pad",
-        "pbroadcast",
-        "pvary",
-        "reshape",
-        "rev",
-        "select_n",
-        "sharding_constraint",
-        "slice",
-        "split",
-        "squeeze",
-        "stop_gradient",
-        "transpose",
-    }
-)
-"""Primitives that only move, copy or select elements, or make finite ones: none of them can be the birth of a NaN."""
-
-_COLLECTIVES = frozenset(
-    {
-        "all_gather",
-        "all_gather_invariant",
-        "all_gather_reduced",
-        "all_to_all",
-        "pgather",
-        "pmax",
-        "pmin",
-        "ppermute",
-        "psum",
-        "psum2",
-        "psum_invariant",
-        "ragged_all_to_all",
-        "reduce_scatter",
-    }
-)
-"""Primitives whose result depends on values of other devices, which a check does not see."""
-
-_KEEPS_FINITE = frozenset(
-    {
-        "abs",
-        "atan",
-        "ceil",
-        "clamp",
-        "cummax",
-        "cummin",
-        "erf",
-        "erfc",
-        "floor",
-        "logistic",
-        "max",
-        "min",
-        "neg",
-        "reduce_max",
-        "reduce_min",
-        "round",
-        "sign",
-        "tanh",
-    }
-)
-"""Primitives whose result is finite if their operands are, and NaN only if an operand is."""
-
-_ELEMENTWISE = frozenset(
-    {
-        "acos", "acosh", "add", "add_any", "asin", "asinh", "atan2", "atanh", "bessel_i0e", "bessel_i1e", "cbrt",
-        "convert_element_type", "cos", "cosh", "digamma", "div", "erf_inv", "exp", "exp2", "expm1", "igamma", "igammac",
-        "integer_pow", "lgamma", "log", "log1p", "mul", "nextafter", "polygamma", "pow", "random_gamma_grad",
-        "reduce_precision", "rem", "rsqrt", "sin", "sinh", "sqrt", "square", "sub", "tan", "zeta",
-    }
-)  # fmt: skip
-"""Primitives whose result has elements that each depend only on the operands' elements at the same position."""
 
 IS_INFINITE, HAS_NAN = 1, 2
 """The kinds of non-finite arguments, see `nan_arguments`."""
@@ -136,7 +56,7 @@ class Birth:
     backward: bool
     forward_too: bool
     differentiated: bool
-    beside: frozenset[str]
+    beside: AbstractSet[str]
     kinds: tuple[str, ...]
     lanes: tuple[int, ...]
 
@@ -154,9 +74,7 @@ class Births:
         if name_of_solver(equation):
             return any(_is_real(one) and one.aval.size for one in equation.outvars)
         return (
-            equation.primitive.name not in _HANDS_ON
-            and equation.primitive.name not in _COLLECTIVES
-            and equation.primitive.name not in _KEEPS_FINITE
+            may_be_birth(equation.primitive.name)
             and len(equation.outvars) == 1
             and _is_real(equation.outvars[0])
             and equation.outvars[0].aval.size > 0
@@ -174,8 +92,8 @@ class Births:
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
         shape = out.aval.shape
-        aligned = len(inputs) <= 2 and all(_goes_with(one.aval.shape, shape) for one in equation.invars)  # noqa: PLR2004
-        elementwise = equation.primitive.name in _ELEMENTWISE and aligned
+        shapes = [one.aval.shape for one in equation.invars]
+        elementwise = len(inputs) <= 2 and is_elementwise(equation.primitive.name, shapes, shape)  # noqa: PLR2004
         beside = frozenset(body.beside[frames[0]])
         lanes = body.lanes(equation, frames, shape)
         facts = Birth(
@@ -202,11 +120,9 @@ class Births:
             return None
 
         def compute(*arrays: Any) -> Sequence[Any]:
-            outs, ins = arrays[: len(read)], arrays[len(read) :]
-            made, given = list(map(worst, outs)), list(map(worst, ins))
-            is_new = lax.bitwise_and(lax.bitwise_not(none_of(made, odd)), none_of(given, odd))
+            made, given = list(map(worst, arrays[: len(read)])), list(map(worst, arrays[len(read) :]))
             is_nan = lax.bitwise_and(lax.bitwise_not(none_of(made, not_numbers)), none_of(given, not_numbers))
-            return [lax.bitwise_or(is_new, is_nan)]
+            return [lax.bitwise_or(is_new(made, given), is_nan)]
 
         return Check(None, [*read, *given], compute, RESULTS)
 
@@ -227,11 +143,9 @@ class Births:
         return [*given, *((checked, (*numbers, len(lines - reported))) for checked, numbers in roots)]
 
 
-def _goes_with(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:
-    """Whether an operand is a scalar, or has the axes of the result, some of length 1."""
-    if len(shape) != len(result):
-        return not shape
-    return all(own in (1, length) for own, length in zip(shape, result, strict=True))
+def is_new(made: Sequence[Any], given: Sequence[Any]) -> Any:
+    """Return whether one of the numbers `made` is not finite, and all `given` are; all are scalars, see `worst`."""
+    return lax.bitwise_and(lax.bitwise_not(none_of(made, odd)), none_of(given, odd))
 
 
 def _is_worth_numba(body: BodyFacts) -> bool:

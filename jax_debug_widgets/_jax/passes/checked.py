@@ -166,9 +166,32 @@ class Checker(Protocol):
         ...
 
 
+class Recorded(Protocol):
+    """What has records: a program, or a pass of an un-jitted derivative."""
+
+    @property
+    def records(self) -> Sequence[Checked]:
+        """The equation or operation of each record."""
+        ...
+
+    @property
+    def is_of_call(self) -> bool:
+        """Whether it is not a program of the user, but of JAX, for this call."""
+        ...
+
+    @property
+    def key(self) -> Any:
+        """The key that all calls of it have in common."""
+        ...
+
+    def read(self, results: Sequence[np.ndarray]) -> Records:
+        """Read the records to report out of the results of one call, in the order of time as far as that is known."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class CheckedProgram:
-    """A program with records after its own results.
+    """A program with records after its own results, see `Recorded`.
 
     Attributes:
       program: the program.
@@ -185,13 +208,18 @@ class CheckedProgram:
     checkers: Mapping[str, Checker]
     is_of_call: bool = False
 
+    @property
+    def key(self) -> Any:
+        """See `Recorded`."""
+        return self
+
     def called_from(self, callers: tuple[Frame, ...]) -> CheckedProgram:
         """Return the program with the frames of a call."""
         records = tuple(replace(one, frames=of_caller(one.frames, callers)) for one in self.records)
         return replace(self, records=records)
 
     def read(self, results: Sequence[np.ndarray]) -> Records:
-        """Read the records to report out of the results of one call, in the order of time as far as that is known."""
+        """See `Recorded`."""
         found = sorted(self._found(results), key=_moment)
         return [
             one

@@ -26,11 +26,12 @@ from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now
 from jax_debug_widgets._jax.passes.births import Births
 from jax_debug_widgets._jax.passes.casts import Casts
-from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf
+from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf, Recorded
 from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
+from jax_debug_widgets._jax.running.derivative_calls import DerivativeHooks, is_in_pass
 from jax_debug_widgets._jax.running.further_results import (
     ExecutableWithFurtherResults,
     fast_path_data,
@@ -84,17 +85,18 @@ class CheckHooks(Replacing):
     """Installs the hooks of the checks; installing is counted, so that captures may nest and overlap."""
 
     def __init__(
-        self, found: Callable[[CheckedProgram, Sequence[Any]], None], lanes_of: LanesOf, note: Callable[[str], object]
+        self, found: Callable[[Recorded, Sequence[Any]], None], lanes_of: LanesOf, note: Callable[[str], object]
     ) -> None:
         """Make the hooks, not yet installed.
 
         Args:
-          found: takes a program and its further results after each call.
+          found: takes a program and the results with its records after each call.
           lanes_of: returns which axes of a value are lanes.
           note: takes a sentence for the user.
         """
         super().__init__()
         self._found, self._lanes_of, self._note = quiet(found, self._report_failure), lanes_of, note
+        self._derivatives = DerivativeHooks(self._found, lanes_of, self._report_failure)
         self._forward: set[InForward] = set()
         self._programs: weakref.WeakKeyDictionary[Any, dict[Any, CheckedProgram | None]] = weakref.WeakKeyDictionary()
 
@@ -103,6 +105,7 @@ class CheckHooks(Replacing):
             replace.attribute(pjit, "_pjit_call_impl_python", self._call)
             replace.attribute(pxla, "lower_sharding_computation", self._lower, retries=True)
             replace.attribute(pjit, "_get_fastpath_data", self._fast_path, retries=True)
+        self._derivatives.put_in(replace)
 
     def _call(self, theirs: Any, *args: Any, jaxpr: Any, **params: Any) -> Any:
         settings: CheckingSettings | None = captured_settings()
@@ -148,8 +151,9 @@ class CheckHooks(Replacing):
             checkers = {one: CHECKERS[one] for one in settings.check if one in CHECKERS}
             try:
                 left: set[str] = set()
-                is_backward = "transpose(" in name
-                part = DerivativePart(is_backward, not is_backward and is_differentiated_now())
+                is_backward = "transpose(" in name or is_in_pass(backward=True)
+                is_forward = not is_backward and (is_differentiated_now() or is_in_pass(backward=False))
+                part = DerivativePart(is_backward, is_forward)
                 known[key] = checked_program(program, checkers, self._lanes_of, part, left=left, forward=self._forward)
                 if checkers and left:
                     self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")

@@ -29,7 +29,7 @@ _NEEDS = {
 
 _NOTHING_TO_CHECK = "no jitted function of yours that ran to its end has an operation that this check covers"
 
-_OUTSIDE = "outside jax.jit, nonfinite checks only the bodies of loops and branches"
+_OUTSIDE = "outside jax.jit, nonfinite checks only derivatives (jax.grad), and the bodies of loops and branches"
 
 
 class Checked(Protocol):
@@ -88,6 +88,6 @@ def of_checking(run: Checked, state: RunState) -> Iterator[str]:
     if checks and state == "done" and not run.checked.calls:
         yield (
             f"Not checked ({', '.join(checks)}): {_NOTHING_TO_CHECK}. "
-            f"{_OUTSIDE[0].upper()}{_OUTSIDE[1:]}: call jax.jit(f)(x), or jax.jit(jax.grad(f))(x). It does not check JAX's own "
+            f"{_OUTSIDE[0].upper()}{_OUTSIDE[1:]}: call jax.jit(f)(x). It does not check JAX's own "
             "functions: instead of jax.jit(jnp.log) write jax.jit(lambda x: jnp.log(x))."
         )
