@@ -91,6 +91,7 @@ class Births:
         if out not in body.computed or frames[0] is CALLER:  # What becomes of it, such as a choice, is another program.
             return None
         inputs = [one for one in equation.invars if _is_real(one)]
+        out = body.folded.get(out, out)
         shape = out.aval.shape
         shapes = [one.aval.shape for one in equation.invars]
         elementwise = len(inputs) <= 2 and is_elementwise(equation.primitive.name, shapes, shape)  # noqa: PLR2004

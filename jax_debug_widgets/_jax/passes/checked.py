@@ -129,6 +129,7 @@ class BodyFacts:
       definitions: see `Definitions`.
       inputs: the inputs of the body.
       scope: all variables of the body.
+      folded: matrix product -> its transpose, if XLA writes only the transpose, see `folded_transposes`.
     """
 
     certain: set[Any]
@@ -140,6 +141,7 @@ class BodyFacts:
     definitions: Definitions
     inputs: frozenset[Any]
     scope: frozenset[Any]
+    folded: Mapping[Any, Any]
 
     def lanes(self, equation: core.JaxprEqn, frames: tuple[Frame, ...], shape: tuple[int, ...]) -> Axes:
         """Return which axes are lanes, in a result of this shape of an equation with these user frames."""

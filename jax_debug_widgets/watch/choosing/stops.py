@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets._jax.passes.slices import slice_of
 from jax_debug_widgets.watch.choosing.condition import BodyCondition, Condition, ConditionError
 from jax_debug_widgets.watch.choosing.stop_conditions import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.naming.variable_types import is_key
-from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes
 from jax_debug_widgets.watch.statistics.statistics import STATISTICS
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ product and a sum.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, ChainOperand, Step, written
 
 _SAME_ELEMENTS = frozenset(
@@ -109,23 +109,6 @@ def _made(jaxpr: Any, wanted: set[Any]) -> dict[Any, Step]:
             made[result] = Step(equation, operands)
             shown[result] = ChainOperand(result, orders[0] if orders else ())
     return made
-
-
-def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
-    """Map each matrix product to its transpose, if nothing else uses it: XLA then computes and writes only the transpose.
-
-    JAX computes the gradient of each weight like this. Reading the product itself makes XLA write both, with a further
-    kernel for the transpose.
-    """
-    uses = Counter(id(atom) for equation in jaxpr.eqns for atom in equation.invars)
-    uses.update(id(atom) for atom in jaxpr.outvars)
-    products = {one.outvars[0] for one in jaxpr.eqns if one.primitive.name == "dot_general"}
-    return {
-        equation.invars[0]: equation.outvars[0]
-        for equation in jaxpr.eqns
-        if equation.primitive.name == "transpose" and equation.params["permutation"] == (1, 0)
-        if equation.invars[0] in products and uses[id(equation.invars[0])] == 1
-    }
 
 
 def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:

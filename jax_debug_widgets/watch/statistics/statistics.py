@@ -16,6 +16,7 @@ from jax import lax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
+from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets.watch.statistics.chain import Chain
 from jax_debug_widgets.watch.statistics.layout import (
     CHAIN,
@@ -30,7 +31,7 @@ from jax_debug_widgets.watch.statistics.layout import (
     TABLE,
     scratch_of,
 )
-from jax_debug_widgets.watch.statistics.recompute_plan import folded_transposes, shows_all
+from jax_debug_widgets.watch.statistics.recompute_plan import shows_all
 
 _MERGED = {"l2": "norm", **{name: name for name in ("min", "max", "mean", "std", "value")}}
 """How statistics of parts are merged into that of the whole; the other statistics are counts and are added."""

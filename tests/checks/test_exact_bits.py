@@ -1,0 +1,52 @@
+"""Test that the check `nonfinite` changes no bit of a program's results, though it reads values inside of XLA's fusions."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax_debug_widgets as jdw
+
+
+def layer(w, x, y):
+    """Compute the gradient of a weight, which XLA writes transposed only, and a step with a contracted product."""
+
+    def loss(w):
+        return jnp.mean((jax.nn.silu(x @ w) - y) ** 2)
+
+    return w - 0.37 * jax.grad(loss)(w)
+
+
+PROGRAMS = {
+    "contracted": lambda x: x * x.sum() - jnp.sin(x) * x,
+    "negated": lambda x: jnp.tanh(x) - (x * 3.3) * jnp.cos(x),
+    "quotient": jax.grad(lambda x: jnp.sum(jnp.sin(x) / x)),
+    "silu": jax.grad(lambda x: jnp.sum(jax.nn.silu(x) * x)),
+    "powers": lambda x: x**3 - 2.1 * x**2 + x / 7,
+    "normal": jax.grad(lambda x: jnp.sum(jnp.tanh(x * jax.random.normal(jax.random.key(0), x.shape)) ** 2)),
+    "layer": lambda x: layer(jnp.outer(x, x + 1), jnp.outer(x[:16], x), jnp.outer(x[:16], x * 2)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_check_of_nonfinite_numbers_changes_no_bit(name):
+    x = np.linspace(0.1, 1.7, 96, dtype=np.float32)
+    expected = jax.jit(PROGRAMS[name])(x)
+    with jdw.capture(check="nonfinite") as run:
+        given = jax.jit(lambda x: PROGRAMS[name](x))(x)
+    np.testing.assert_array_equal(given, expected)
+    assert run.findings == []
+
+
+def test_a_gradient_that_xla_writes_transposed_is_reported_in_the_shape_of_its_weight():
+    def step(w, x):
+        return jax.grad(lambda w: jnp.sum(jnp.sin(x @ w)))(w)
+
+    x = jnp.ones((2, 3)).at[:, 1].set(3e38)
+    with jdw.capture(check="nonfinite") as run:
+        given = jax.jit(step)(jnp.zeros((3, 4)), x)
+    assert np.isinf(given[1]).all()
+    (finding,) = run.findings
+    assert "inf at [1, 0]" in finding.why
