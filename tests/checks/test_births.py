@@ -183,12 +183,24 @@ def test_operations_of_a_check_are_no_watched_values(watch):
     assert {one.file for one in checked.findings} == {__file__}
 
 
-def test_the_finding_about_an_infinite_derivative_of_a_power_does_not_blame_the_power_alone():
-    slope = jax.jit(jax.grad(lambda x: (x**0.5).sum()))
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16], ids=lambda one: one.__name__)
+def test_the_infinite_derivative_of_a_power_is_told_from_the_power_by_its_exponent(dtype):
+    power = lambda x: (x**0.3).sum()  # noqa: E731
     with jdw.capture(check="nonfinite") as run:
-        assert np.isinf(slope(jnp.zeros(2))).all()
+        assert np.isinf(jax.jit(jax.grad(power))(jnp.zeros(2, dtype)).astype(np.float32)).all()
+    with jdw.capture(check="nonfinite") as of_power:
+        assert np.isnan(jax.jit(jax.value_and_grad(power))(-jnp.ones(2, dtype))[0])
+    (finding,), value = run.findings, of_power.findings[0]
+    assert finding.headline.startswith("the derivative of `x**0.3` is infinite")
+    assert value.headline.startswith("`x**0.3` is NaN")
+
+
+def test_the_finding_about_the_derivative_of_a_power_with_a_variable_exponent_does_not_blame_the_power_alone():
+    slope = jax.jit(jax.grad(lambda x, y: (x**y).sum()))
+    with jdw.capture(check="nonfinite") as run:
+        assert np.isinf(slope(jnp.zeros(2), 0.5)).all()
     (finding,) = run.findings
-    assert finding.headline.startswith("`x**0.5`, or its derivative, has inf")
+    assert finding.headline.startswith("`x**y`, or its derivative, has inf")
 
 
 def compares(x):
