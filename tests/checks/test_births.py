@@ -412,3 +412,37 @@ def test_a_nan_of_a_later_call_with_infinite_arguments_follows_from_what_made_th
     (finding,) = run.findings
     assert "`w * 1e30` is inf, call 1" in finding.headline
     assert "`w * 1e30 - w` is NaN, call 2" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: jnp.var(x, ddof=1), (1,)),
+        (lambda x: jnp.std(x, ddof=1), (1,)),
+        (lambda x: (x - 1) / x.std(0, ddof=1, keepdims=True), (1, 3)),
+        (lambda x: jax.vmap(lambda row: jnp.var(row, ddof=2))(x), (3, 2)),
+        (lambda x: jnp.var(x, where=x > 1), (2,)),
+    ],
+    ids=["var", "std", "normalised", "vmap", "where"],
+)
+def test_a_variance_of_too_few_elements_is_found(function, shape):
+    with jdw.capture(check="nonfinite") as run:
+        result = jax.jit(function)(jnp.ones(shape))
+    assert np.isnan(result).all()
+    assert "div(0, 0) = NaN" in run.findings[0].why
+    assert "minus ddof" in run.findings[0].advice
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.var(x, ddof=1) + jnp.std(x, ddof=1),
+        lambda x: jnp.where(x[0] > 1, jnp.var(x[:1], ddof=1), 0.0),
+        lambda x: jnp.where(x == 1, jnp.nan, 1 / (x - x)),
+    ],
+    ids=["enough elements", "left out", "a NaN that the user means"],
+)
+def test_a_variance_or_a_nan_that_is_meant_has_no_finding(function):
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(function)(jnp.ones(2))
+    assert run.findings == []
