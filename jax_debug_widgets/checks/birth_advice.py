@@ -132,8 +132,7 @@ def for_value(written: SourceExpression, operands: list[float], dtype: str, take
         case ast.Call(func=function, args=[argument], keywords=[]) if written.called in _DOMAINS:
             text = f"{ast.unparse(function)}({_DOMAINS[written.called].format(x=ast.unparse(argument))})"
             return (), f"The argument is outside of the function's domain. If by rounding alone: {text}."
-        case ast.Call() if written.called in ("var", "std", "nanvar", "nanstd") and operands[1:] == [0]:
-            return (), _FEW
     is_product = isinstance(written.node, ast.BinOp) and isinstance(written.node.op, ast.Mult)
     is_zero_times_inf = is_product and 0 in operands and any(map(math.isinf, operands))
-    return (), _PRODUCT if is_zero_times_inf else _OF_CALLED.get(written.called, "")
+    is_of_few = written.called in ("var", "std") and operands[1:] == [0]
+    return (), _PRODUCT if is_zero_times_inf else _FEW if is_of_few else _OF_CALLED.get(written.called, "")
