@@ -34,6 +34,7 @@ _PRODUCT = (
     "0 * inf is NaN, in a derivative also where jnp.where leaves the product out. Mask the infinite factor itself."
 )
 _DIVIDED = "Where the divisor is 0 this divides by 1. Choose what is right there."
+_FEW = "The sum of squares is divided by the number of elements minus ddof: take more elements than ddof, or a smaller ddof."
 _OF_CALLED = {
     "log": "Of probabilities take jax.nn.log_softmax or logsumexp; x * log(x) is 0 at 0 as jax.scipy.special.xlogy(x, x).",
     "exp": "Subtract the maximum first, as jax.nn.softmax, logsumexp and softplus do; or clip the argument.",
@@ -133,4 +134,5 @@ def for_value(written: SourceExpression, operands: list[float], dtype: str, take
             return (), f"The argument is outside of the function's domain. If by rounding alone: {text}."
     is_product = isinstance(written.node, ast.BinOp) and isinstance(written.node.op, ast.Mult)
     is_zero_times_inf = is_product and 0 in operands and any(map(math.isinf, operands))
-    return (), _PRODUCT if is_zero_times_inf else _OF_CALLED.get(written.called, "")
+    is_of_few = written.called in ("var", "std") and operands[1:] == [0]
+    return (), _PRODUCT if is_zero_times_inf else _FEW if is_of_few else _OF_CALLED.get(written.called, "")

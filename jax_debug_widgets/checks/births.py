@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, OF_FINITE
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, OF_FINITE, Birth
 from jax_debug_widgets._jax.passes.derivative_records import DERIVATIVE
 from jax_debug_widgets._jax.passes.words import numbers_of_words
 from jax_debug_widgets.checks.birth_advice import for_derivative, for_value
@@ -21,13 +22,15 @@ from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
 
 if TYPE_CHECKING:
-    from jax_debug_widgets._jax.passes.births import Birth
     from jax_debug_widgets._jax.passes.nan_arguments import ArgumentRecord
     from jax_debug_widgets.taps.check_log import LineHits
     from jax_debug_widgets.taps.sites import NameFile
 
 _LONGEST = 40
 """The most characters of an expression in a headline."""
+
+_ROUNDED = 0.01
+"""The relative error of a number in the shortest float type, bfloat16."""
 
 
 def born(seen: LineHits, name_file: NameFile) -> Finding | None:
@@ -52,7 +55,7 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     where = f"{name_file(frame.file)}:{frame.line}"
     text = written.text if len(written.text) <= _LONGEST else f"{written.text[:_LONGEST]}..."
     value = _text(result)
-    derived = _is_derived(seen.checked.primitive, facts, written)
+    derived = _is_derived(seen.checked.primitive, facts, written, values)
     what = f"`{text}` is {value}"
     if derived:
         what = f"the derivative of `{text}` is {'infinite' if math.isinf(result) else value}"
@@ -82,6 +85,24 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
 def is_infinite_argument(seen: LineHits) -> bool:
     """Return whether a record is about arguments with infinities, which may be intended, and none of them has NaN."""
     return seen.checked.primitive == ARGUMENTS and seen.numbers[-1] != HAS_NAN
+
+
+def makes_residual(seen: LineHits) -> bool:
+    """Return whether an un-jitted derivative, in its forward pass, made an infinity, which its backward pass may read."""
+    facts = seen.checked.facts
+    is_forward = isinstance(facts, Birth) and facts.unjitted and not facts.backward
+    return is_forward and _kind_of(seen) == OF_FINITE
+
+
+def is_of_residual(seen: LineHits) -> bool:
+    """Return whether the backward pass of an un-jitted derivative made a NaN from an infinity that it did not make itself."""
+    facts = seen.checked.facts
+    is_backward = isinstance(facts, Birth) and facts.unjitted and facts.backward
+    return is_backward and _kind_of(seen) != OF_FINITE
+
+
+def _kind_of(seen: LineHits) -> int:
+    return seen.numbers[1 + seen.checked.loops]
 
 
 def with_argument(finding: Finding, given: LineHits) -> Finding:
@@ -152,8 +173,11 @@ _PRIMITIVES: dict[type[ast.AST] | str, set[str]] = {
 """Operator or name of a function -> the primitives that it computes, where the function's name is not theirs."""
 
 
-def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool | None:
-    """Return whether an operation is part of the derivative of a line, not of the line itself; None if unknown."""
+def _is_derived(primitive: str, facts: Birth, written: SourceExpression, values: Sequence[float]) -> bool | None:
+    """Return whether an operation is part of the derivative of a line, not of the line itself; None if unknown.
+
+    `values` are the operands of the operation, as far as they are known.
+    """
     if not facts.backward and not facts.differentiated:
         return False
     node = written.node
@@ -162,6 +186,9 @@ def _is_derived(primitive: str, facts: Birth, written: SourceExpression) -> bool
     if facts.backward:  # A line that runs only in the backward pass may be in a derivative rule of the user.
         return None if primitive in own and not facts.forward_too else True
     if kind in (ast.Pow, "power") and primitive in own:  # The derivative of a power is a power, too.
+        match node:
+            case ast.BinOp(right=ast.Constant(value=float(exponent))) if primitive == "pow" and len(values) > 1:
+                return not math.isclose(values[1], exponent, rel_tol=_ROUNDED)
         return None
     return primitive not in own if own & facts.beside else None
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
-from jax_debug_widgets.checks.births import born, is_infinite_argument, with_argument, with_later
+from jax_debug_widgets.checks.births import (
+    born,
+    is_infinite_argument,
+    is_of_residual,
+    makes_residual,
+    with_argument,
+    with_later,
+)
 from jax_debug_widgets.checks.casts import is_of_nan, unsafe_cast
 from jax_debug_widgets.checks.key_findings import key_of_two_calls
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
 from jax_debug_widgets.checks.numpy_differences import numpy_difference
-from jax_debug_widgets.checks.oob import out_of_bounds, with_the_same_index
+from jax_debug_widgets.checks.oob import Told, out_of_bounds, with_the_same_index
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
 from jax_debug_widgets.events import Finding
@@ -74,16 +81,7 @@ def found_while_running(
         (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
         for one, finding in chosen
     ]
-    shown: list[Finding] = []
-    for one, finding in with_the_same_index(chosen):
-        if finding is None:
-            continue
-        is_birth = finding.kind == Kind.NONFINITE.word
-        earlier = next((number for number, other in enumerate(shown) if other.kind == Kind.NONFINITE.word), None)
-        if is_birth and earlier is not None and id(one) in infinite:
-            shown[earlier] = with_later(shown[earlier], finding)
-        else:
-            shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
+    shown = _without_consequences(chosen, infinite, event_of)
     findings = dict[Any, Finding]()
     for one in shown:
         findings.setdefault((one.file, one.span, one.kind), one)
@@ -98,6 +96,33 @@ def found_while_running(
     # A read out of bounds may give NaN. Then only the index is reported.
     outside = {(one.file, one.span) for one in findings.values() if one.kind == Kind.OUT_OF_BOUNDS.word}
     return [one for one in findings.values() if one.kind != Kind.NONFINITE.word or (one.file, one.span) not in outside]
+
+
+def _without_consequences(
+    chosen: Sequence[Told], infinite: Mapping[int, LineHits], event_of: Callable[[LineHits], int]
+) -> list[Finding]:
+    """Return the findings. A NaN that a later program made from an earlier infinity is added to the finding about that.
+
+    Args:
+      chosen: the records with their findings.
+      infinite: id of a record -> the record about the infinite arguments of the same call.
+      event_of: see `found_while_running`.
+    """
+    shown: list[Finding] = []
+    first, residual = None, None  # The positions of the first NaN or infinity, and of the latest of a forward pass.
+    for one, finding in with_the_same_index(chosen):
+        if finding is None:
+            continue
+        is_birth = finding.kind == Kind.NONFINITE.word
+        cause = first if id(one) in infinite else residual if is_of_residual(one) else None
+        if is_birth and cause is not None:
+            shown[cause] = with_later(shown[cause], finding)
+            continue
+        if is_birth:
+            first = len(shown) if first is None else first
+            residual = len(shown) if makes_residual(one) else residual
+        shown.append(replace(finding, event=event_of(one)) if is_birth else finding)
+    return shown
 
 
 def _is_born_of(given: LineHits, then: LineHits) -> bool:

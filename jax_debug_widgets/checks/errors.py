@@ -26,8 +26,9 @@ from jax_debug_widgets.checks.lifetimes import deleted, donated_twice, leak, out
 from jax_debug_widgets.checks.namespace import is_array, value_of
 from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument, unhashable
 from jax_debug_widgets.checks.raised import Raised, Said, head
-from jax_debug_widgets.checks.rewrite.expressions import checkified, list_argument
+from jax_debug_widgets.checks.rewrite.expressions import checkified
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, of_frozen, without_out
+from jax_debug_widgets.checks.rewrite.lists import list_argument
 from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 from jax_debug_widgets.checks.rewrite.slices import known_lengths
 from jax_debug_widgets.checks.statement import place_at
@@ -192,6 +193,8 @@ def _sliced(raised: Raised) -> Said:
 
 
 def _by_numpy(raised: Raised) -> Said:
+    if isinstance(raised.statement, ast.If | ast.While) and (said := concretized(raised)).fix:
+        return Said(Kind.NUMPY_CALL, said.fix, advice=said.advice)
     return Said(Kind.NUMPY_CALL, numpy_calls(raised.statement, raised.names))
 
 

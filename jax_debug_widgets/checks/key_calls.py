@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jax_debug_widgets._jax.compat.arrays import numbers_array
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
 from jax_debug_widgets._jax.passes.checked import Checked
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets._jax.running.program_calls import Ended
 from jax_debug_widgets.checks.calling import CallStack, are_within_library, calling_line, calling_stack, run_again
 from jax_debug_widgets.checks.key_findings import ConstantKey, Reused

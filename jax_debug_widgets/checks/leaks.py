@@ -17,7 +17,7 @@ from jax_debug_widgets._jax.tracing.leaks import Origin, origin_of
 from jax_debug_widgets.checks.holders import holder_of, holders_of
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_traced
-from jax_debug_widgets.checks.stores import stored_at, value_stored_at
+from jax_debug_widgets.checks.stores import only_store, stored_at, value_stored_at
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.watch import is_library
 
@@ -46,6 +46,8 @@ def leaks_of(tracers: Iterable[tuple[Any, tuple[Frame, ...]]]) -> Iterator[Check
             elif origin.frames:  # A layer of a library may have made the value that the user's line stores.
                 own = next((frame for frame in frames if not is_library(frame.file)), frames[0])
                 frames = (value_stored_at(own, holder),)
+            if origin.by == "derivative" and frames[0].line in {frame.line for frame in began}:  # An argument of it.
+                frames = (only_store(frames[0], holder),)
             yield Checked("leaks", holder, frames, Leak(origin, holder))
 
 

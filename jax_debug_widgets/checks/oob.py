@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.passes.out_of_bounds import Indexing
+from jax_debug_widgets._jax.passes.switches import Switch
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type, wrapped
 from jax_debug_widgets._jax.running.indexing import OutsideIndex
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.moments import moment
+from jax_debug_widgets.checks.switches import missing_branch
 from jax_debug_widgets.checks.written import SourceExpression, written_at, written_in
 from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import plural
@@ -71,6 +73,8 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     """
     frame = seen.checked.frames[0]
     written = written_at(frame)
+    if written is not None and isinstance(seen.checked.facts, Switch):
+        return missing_branch(seen, written, name_file)
     if written is None or written.says_mode or not _is_users(written):
         return None
     if isinstance(seen.checked.facts, OutsideIndex):

@@ -39,7 +39,8 @@ class Reuse:
         if self.is_shared:
             return f"each lane of jax.vmap {self.what} with the same key"
         if self.before is None:
-            return f"each of {self.iterations} iterations {self.what} with the same key"
+            each = "each iteration" if self.iterations == "all" else f"each of {self.iterations} iterations"
+            return f"{each} {self.what} with the same key"
         return f"a key is used again: it already {self.first} at {{before}}"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,19 @@ def value_stored_at(made: Frame, holder: str) -> Frame:
         if is_behind and names.intersection(_stored_outside(statement)):
             return _at(made, statement)
     return made
+
+
+def only_store(called: Frame, holder: str) -> Frame:
+    """Return the only statement in a function of this file that stores in `holder`; the line itself if there are several."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(called.file)))
+    except (SyntaxError, ValueError):
+        return called
+    names = set(_IDENTIFIER.findall(holder))
+    functions = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    inside = (statement for function in functions for statement in ast.walk(function))
+    found = {statement for statement in inside if names.intersection(_stored_outside(statement))}
+    return _at(called, found.pop()) if len(found) == 1 else called
 
 
 def _stored_outside(statement: ast.AST) -> Iterator[str]:

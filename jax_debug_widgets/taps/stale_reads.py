@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets._jax.origins.libraries import is_library
-from jax_debug_widgets._jax.passes.program_difference import UNKNOWN, is_same, on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
+from jax_debug_widgets._jax.passes.program_difference import UNKNOWN, is_same
 from jax_debug_widgets.events import StaleRead
 from jax_debug_widgets.taps.reads import Read, reads_at
 

@@ -183,12 +183,24 @@ def test_operations_of_a_check_are_no_watched_values(watch):
     assert {one.file for one in checked.findings} == {__file__}
 
 
-def test_the_finding_about_an_infinite_derivative_of_a_power_does_not_blame_the_power_alone():
-    slope = jax.jit(jax.grad(lambda x: (x**0.5).sum()))
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16], ids=lambda one: one.__name__)
+def test_the_infinite_derivative_of_a_power_is_told_from_the_power_by_its_exponent(dtype):
+    power = lambda x: (x**0.3).sum()  # noqa: E731
     with jdw.capture(check="nonfinite") as run:
-        assert np.isinf(slope(jnp.zeros(2))).all()
+        assert np.isinf(jax.jit(jax.grad(power))(jnp.zeros(2, dtype)).astype(np.float32)).all()
+    with jdw.capture(check="nonfinite") as of_power:
+        assert np.isnan(jax.jit(jax.value_and_grad(power))(-jnp.ones(2, dtype))[0])
+    (finding,), value = run.findings, of_power.findings[0]
+    assert finding.headline.startswith("the derivative of `x**0.3` is infinite")
+    assert value.headline.startswith("`x**0.3` is NaN")
+
+
+def test_the_finding_about_the_derivative_of_a_power_with_a_variable_exponent_does_not_blame_the_power_alone():
+    slope = jax.jit(jax.grad(lambda x, y: (x**y).sum()))
+    with jdw.capture(check="nonfinite") as run:
+        assert np.isinf(slope(jnp.zeros(2), 0.5)).all()
     (finding,) = run.findings
-    assert finding.headline.startswith("`x**0.5`, or its derivative, has inf")
+    assert finding.headline.startswith("`x**y`, or its derivative, has inf")
 
 
 def compares(x):
@@ -400,3 +412,37 @@ def test_a_nan_of_a_later_call_with_infinite_arguments_follows_from_what_made_th
     (finding,) = run.findings
     assert "`w * 1e30` is inf, call 1" in finding.headline
     assert "`w * 1e30 - w` is NaN, call 2" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: jnp.var(x, ddof=1), (1,)),
+        (lambda x: jnp.std(x, ddof=1), (1,)),
+        (lambda x: (x - 1) / x.std(0, ddof=1, keepdims=True), (1, 3)),
+        (jax.vmap(lambda row: jnp.var(row, ddof=2)), (3, 2)),
+        (lambda x: jnp.var(x, where=x > 1), (2,)),
+    ],
+    ids=["var", "std", "normalised", "vmap", "where"],
+)
+def test_a_variance_of_too_few_elements_is_found(function, shape):
+    with jdw.capture(check="nonfinite") as run:
+        result = jax.jit(function)(jnp.ones(shape))
+    assert np.isnan(result).all()
+    assert "div(0, 0) = NaN" in run.findings[0].why
+    assert "minus ddof" in run.findings[0].advice
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.var(x, ddof=1) + jnp.std(x, ddof=1),
+        lambda x: jnp.where(x[0] > 1, jnp.var(x[:1], ddof=1), 0.0),
+        lambda x: jnp.where(x == 1, jnp.nan, 1 / (x - x)),
+    ],
+    ids=["enough elements", "left out", "a NaN that the user means"],
+)
+def test_a_variance_or_a_nan_that_is_meant_has_no_finding(function):
+    with jdw.capture(check="nonfinite") as run:
+        jax.jit(function)(jnp.ones(2))
+    assert run.findings == []

@@ -6,6 +6,7 @@ import inspect
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -116,6 +117,51 @@ def test_an_unjitted_derivative_of_a_jitted_function_is_said_to_be_one(name):
         program(x)
     finding = run.findings[0]
     assert all(word in finding.message for word in ROOT), finding.message
+
+
+LENGTHS = {
+    "norm": lambda x: 2.0 * jnp.linalg.norm(x),
+    "norms of rows": lambda x: jnp.linalg.norm(x[None], axis=-1).sum(),
+    "std": lambda x: 2.0 * jnp.std(x),
+    "sqrt of a sum": lambda x: 3.0 * jnp.sqrt(jnp.sum(x**2)),
+    "power of a sum": lambda x: (x**2).sum() ** 0.5,
+    "chosen": lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0).sum(),
+}
+
+
+@pytest.mark.behaviour("S11")
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("transform", [jax.grad, lambda one: jax.vmap(jax.grad(one))], ids=["grad", "vmap of grad"])
+def test_the_nan_of_an_unjitted_backward_pass_belongs_to_the_finding_about_the_infinite_derivative(name, transform):
+    function, x = jax.jit(LENGTHS[name]), jnp.zeros(3)
+    slope = transform(function)
+    with jdw.capture(check="nonfinite") as run:
+        found = slope(x if transform is jax.grad else x[None])
+    assert np.isnan(found).all()
+    (finding,) = run.findings
+    assert finding.headline.startswith("the derivative of `")
+    assert "is infinite" in finding.headline
+    assert "Then " in finding.why
+    assert "is NaN" in finding.why
+    assert finding.fix
+
+
+@pytest.mark.behaviour("S11")
+def test_an_infinity_of_a_function_that_a_derivative_rule_calls_is_not_called_a_derivative():
+    @jax.jit
+    def divides_by_zero(t):
+        return t / (t - t)
+
+    @jax.custom_vjp
+    def double(x):
+        return 2 * x
+
+    double.defvjp(lambda x: (double(x), None), lambda _, t: (divides_by_zero(t),))
+    with jdw.capture(check="nonfinite") as run:
+        jax.grad(double)(0.0)
+    (finding,) = run.findings
+    assert finding.headline.endswith("` is inf")  # On jax 0.8 it is at the line of the call.
+    assert "derivative" not in finding.headline
 
 
 @pytest.mark.behaviour("S11")

@@ -538,3 +538,12 @@ def test_lanes_with_keys_of_their_own_are_silent(program, make):
     with jdw.capture(check="keys") as run:
         jax.jit(program)(make(0))
     assert run.findings == []
+
+
+def test_a_key_in_a_loop_of_unknown_length_is_said_to_be_used_in_each_iteration():
+    def draws(key):
+        return lax.while_loop(lambda x: x < 1, lambda _: random.normal(key), 0.0)
+
+    with jdw.capture(check="keys") as run:
+        jax.jit(draws).trace(random.key(0))
+    assert [one.headline for one in run.findings] == ["each iteration draws with the same key"]

@@ -181,6 +181,44 @@ PROGRAMS = {
     "a comparison with a list": Program("out = (jnp.arange(3.0) > [1, 1, 1]).sum()", 1),
     "a list as an index": Program("out = jnp.arange(5.0)[[0, 2]]", [0, 2]),
     "a list as an index of an update": Program("out = jnp.zeros(3).at[[0, 2]].set(1.0)", [1, 0, 1]),
+    "the median of three": Program(
+        "@jax.jit\ndef f(a, b, c):\n    return sorted([a, b, c])[1]\nout = f(1.0, 3.0, 2.0)", 2
+    ),
+    "as many steps as a sum says": Program(
+        "@jax.jit\ndef f(x):\n    for k in range(int(x.sum())):\n        x = x + 1\n    return x\nout = f(jnp.ones(2, int))",
+        [3, 3],
+    ),
+    "as many steps as an item says": Program(
+        "@jax.jit\ndef f(x, n):\n    for k in range(1, min(n.item(), 9)):\n        x = x + k\n    return x\nout = f(0, 4)",
+        6,
+    ),
+    "a while of a float": Program(
+        "@jax.jit\ndef f(x):\n    while float(x) > 1:\n        x = x / 2\n    return x\nout = f(8.0)", 1
+    ),
+    "a while of an item": Program(
+        "@jax.jit\ndef f(x):\n    while x.max().item() > 1:\n        x = x / 2\n    return x\nout = f(jnp.array([8.0, 4.0]))",
+        [1, 0.5],
+    ),
+    "an if of a float": Program(
+        "@jax.jit\ndef f(x):\n    if float(x) > 1:\n        x = x / 2\n    return x\nout = f(8.0)", 4
+    ),
+    "an if of an int": Program(
+        "@jax.jit\ndef f(x):\n    if int(x) == 1 and x < 2:\n        x = x / 2\n    return x\nout = f(1.5)", 0.75
+    ),
+    "an if of the larger one": Program(
+        "@jax.jit\ndef f(x, y):\n    if max(float(x), y) > 1:\n        return x\n    return -x\nout = f(0.5, 2.0)", 0.5
+    ),
+    "an if of math": Program(
+        "import math\n@jax.jit\ndef f(x):\n    if math.isnan(x):\n        x = 0.0\n    return x\nout = f(jnp.nan)", 0
+    ),
+    "an if of NumPy": Program(
+        "@jax.jit\ndef f(x):\n    if np.isnan(x) or np.sqrt(4) < 1:\n        x = 0.0\n    return x\nout = f(jnp.nan)", 0
+    ),
+    "a dictionary that is written out": Program(
+        "@jax.jit\ndef f(i):\n    return {0: 10.0, 1: 20.0}[int(i)]\nout = f(1)", 20
+    ),
+    "a list beside an array": Program("out = jnp.concatenate([jnp.ones(3), [2.0]])", [1, 1, 1, 2]),
+    "lists of two lengths": Program("out = jnp.hstack(([1.0], jnp.ones(2), [3.0, 4.0]))", [1, 1, 1, 3, 4]),
 }
 
 
@@ -230,6 +268,7 @@ UNCERTAIN = {
         "        y = (self.w * x).sum()\n        self.seen.append(float(y))\n        return y\n"
         "jax.jit(lambda m, x: m(x))(M(jnp.ones(3), []), jnp.ones(3))"
     ),
+    "a name of lists": "parts = [jnp.ones(3), [2.0]]\njnp.concatenate(parts)",
     "a match": "@jax.jit\ndef f(mode):\n    match mode:\n        case 0:\n            return 1\n    return 2\nf(1)",
 }
 

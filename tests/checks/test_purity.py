@@ -8,6 +8,7 @@ import gc
 import inspect
 import io
 import itertools
+import linecache
 import logging
 import random
 import time
@@ -668,3 +669,47 @@ def test_values_bound_by_a_partial_inside_a_derivative_are_checked():
         jitted(X)
     (read,) = run.stale_reads
     assert (read.before, read.after) == ("2.0", "5.0")
+
+
+TABLE = np.ones(3, np.float32)
+TABLES = {"w": np.ones((), np.float32), "unread": np.ones(3, np.float32)}
+
+
+def adds_table(x):
+    return x + TABLE  # here
+
+
+def scales(x):
+    return x * jnp.asarray(TABLES["w"])  # here
+
+
+@pytest.mark.behaviour("S2")
+@pytest.mark.parametrize(
+    ("function", "array", "told"),
+    [
+        (adds_table, TABLE, "float32[3] was used although `TABLE` is now another"),
+        (scales, TABLES["w"], "cached value 1.0 was used although `TABLES['w']` is now 5.0"),
+    ],
+    ids=["an array", "a number in a dictionary"],
+)
+def test_a_numpy_array_that_is_changed_in_place_is_a_stale_value(function, array, told):
+    jitted, x = jax.jit(function), jnp.ones(3)
+    with jdw.capture(check="stale") as run:
+        before = jitted(x)
+        array[...] = 5.0
+        after = jitted(x)
+    array[...] = 1.0
+    np.testing.assert_array_equal(after, before)
+    (finding,) = run.findings
+    assert told in finding.message
+    assert "# here" in linecache.getline(finding.file, finding.span[0])
+
+
+def test_a_numpy_array_that_is_changed_in_place_and_not_read_is_no_finding():
+    jitted = jax.jit(lambda x: scales(x) + TABLE.shape[0])
+    with jdw.capture(check="stale") as run:
+        jitted(jnp.ones(3))
+        TABLE[0] = TABLES["unread"][0] = 7.0
+        jitted(jnp.ones(3))
+    TABLE[0] = 1.0
+    assert run.findings == []

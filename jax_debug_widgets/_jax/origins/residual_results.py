@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from types import FrameType
 
 from jax_debug_widgets._jax.compat import features
+from jax_debug_widgets._jax.origins.frames import is_users
 
 _LINEARIZING = frozenset({"_pjit_linearize", "_scan_linearize"})
 """The functions of JAX that make a forward pass and run it."""
 
 _DIFFERENTIATING = ("_jvp", "_linearize")
 """The ends of the names of JAX's rules that run the forward pass of a derivative: `_pjit_linearize`, `_pjit_jvp`."""
+
+_TRANSPOSING = "backward_pass"
+"""The beginning of the names of JAX's functions that run a backward pass."""
 
 _COUNT = "num_primals_out"
 """The local variable of these functions with the number of the program's own results."""
@@ -45,6 +50,18 @@ def is_differentiated_now() -> bool:
     frames = _inside_of_tracing(sys._getframe())
     return any(
         frame.f_code.co_name.endswith(_DIFFERENTIATING) and frame.f_globals.get("__name__", "").startswith("jax.")
+        for frame in frames
+    )
+
+
+def is_transposed_now() -> bool:
+    """Return whether the program being lowered is a part of the backward pass of an un-jitted derivative.
+
+    A function that the user's own derivative rule calls there is none.
+    """
+    frames = takewhile(lambda one: not is_users(one.f_code.co_filename), _inside_of_tracing(sys._getframe()))
+    return any(
+        frame.f_code.co_name.startswith(_TRANSPOSING) and frame.f_globals.get("__name__", "").startswith("jax.")
         for frame in frames
     )
 

@@ -46,6 +46,7 @@ class Birth:
       backward: whether it is a part of a backward pass.
       forward_too: whether its line is also in the forward pass.
       differentiated: whether its line is differentiated: then the equation may be a part of the derivative.
+      unjitted: whether the derivative is un-jitted: its backward pass is a program of its own.
       beside: the primitives of the line's equations in the same body.
       kinds: the `recorded_type` of each number in the record: the result's and, if the equation is elementwise, those
         of up to two operands.
@@ -56,6 +57,7 @@ class Birth:
     backward: bool
     forward_too: bool
     differentiated: bool
+    unjitted: bool
     beside: AbstractSet[str]
     kinds: tuple[str, ...]
     lanes: tuple[int, ...]
@@ -102,6 +104,7 @@ class Births:
             body.part.is_backward,
             ("nonfinite", frames[0]) in body.forward,
             body.part.is_differentiated,
+            body.part.is_unjitted,
             beside,
             tuple(recorded_type(one.aval.dtype) for one in (out, *(inputs if elementwise else ()))),
             lanes,

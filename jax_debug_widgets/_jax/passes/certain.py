@@ -37,6 +37,8 @@ def certain_values(
         cases.begin(equation)
         if not (tests_for_nan(equation) and equation.outvars[0] in choosing):
             goes_on = certain_operands(equation, found, but_for_tests=but_for_tests)
+            if _gives_nan(equation, jaxpr):
+                goes_on = equation.invars
             is_part = is_condition and is_of_conditions(equation)
             found.update(filter(_is_variable, equation.invars if is_part else goes_on))
     found.update(filter(cases.are_complete, (*jaxpr.invars, *jaxpr.constvars)))
@@ -98,6 +100,17 @@ def _handles_nan(equation: core.JaxprEqn) -> bool:
     if inner is None or not str(equation.params.get("name", "")).lstrip("_").startswith("nan"):
         return False
     return not is_users(inner.debug_info.func_filename or "")
+
+
+def _gives_nan(equation: core.JaxprEqn, jaxpr: core.Jaxpr) -> bool:
+    """Return whether a function of JAX's gives NaN instead of a value: `jnp.var` does where it divides by 0.
+
+    Such a choice leaves no NaN out, unlike a choice of the user's, who may mean NaN.
+    """
+    constants = [atom.val for _, atom in cases_of(equation) if isinstance(atom, core.Literal)]
+    is_nan = any(isinstance(one, float | np.floating | np.ndarray) and np.isnan(one).all() for one in constants)
+    file = jaxpr.debug_info.func_filename
+    return is_nan and file is not None and not is_users(file)
 
 
 def _choosing(jaxpr: core.Jaxpr) -> frozenset[Any]:

@@ -96,13 +96,15 @@ class Check:
 class DerivativePart:
     """A part of a derivative: the backward pass, the differentiated function, or its recomputation.
 
-    `vmaps` is the number of `vmap`s around it.
+    `vmaps` is the number of `vmap`s around it. `is_unjitted` is whether the derivative is un-jitted, so that each of its
+    passes is a program of its own.
     """
 
     is_backward: bool
     is_differentiated: bool = False
     is_recomputed: bool = False
     vmaps: int = 0
+    is_unjitted: bool = False
 
     def of(self, equation: core.JaxprEqn) -> DerivativePart:
         """Return the part of a derivative that the programs inside this equation belong to."""
@@ -112,6 +114,7 @@ class DerivativePart:
             self.is_differentiated or "jvp(" in scopes,
             self.is_recomputed or "rematted_computation" in scopes,
             self.vmaps + scopes.count("vmap("),
+            self.is_unjitted,
         )
 
 

@@ -15,6 +15,7 @@ from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.check_arithmetic import count_and_first, element_at
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.kept_writes import may_keep
+from jax_debug_widgets._jax.passes.switches import check_of_switch, clamps_index
 from jax_debug_widgets._jax.passes.written_index import (
     WrittenType,
     beyond,
@@ -64,7 +65,7 @@ class OutOfBounds:
     def is_for(self, equation: Any) -> bool:
         """See `Checker`."""
         name = equation.primitive.name
-        return name == "gather" or name.replace("_", "-") in _SCATTERS or name in _SLICES
+        return name == "gather" or name.replace("_", "-") in _SCATTERS or name in _SLICES or clamps_index(equation)
 
     def check(self, equation: Any, frames: tuple[Frame, ...], body: BodyFacts) -> Check | None:
         """See `Checker`. Equations derived from a checked access have the same indices, and are not checked."""
@@ -75,6 +76,8 @@ class OutOfBounds:
         name = equation.primitive.name
         if name == "dynamic_update_slice" and may_keep(equation, body.definitions):
             return None
+        if clamps_index(equation):
+            return check_of_switch(equation, frames, body)
         if name in _SLICES:
             return _of_slice(equation, _SLICES[name], body)
         of = _of_gather if name == "gather" else _of_scatter

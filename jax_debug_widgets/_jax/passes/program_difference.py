@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile, zip_longest
@@ -21,11 +22,11 @@ import numpy as np
 from jax.experimental import checkify
 from jax.extend.core import ClosedJaxpr
 
-from jax_debug_widgets._jax.compat.arrays import numbers_array, read
 from jax_debug_widgets._jax.compat.private import core, lax, linear_util
 from jax_debug_widgets._jax.origins.context import capturing
 from jax_debug_widgets._jax.origins.frames import is_users
 from jax_debug_widgets._jax.passes.callbacks import has_callbacks
+from jax_debug_widgets._jax.passes.numbers import address_of, on_host
 from jax_debug_widgets._jax.passes.operands import done
 from jax_debug_widgets._jax.passes.stop import debug_stop_p
 from jax_debug_widgets._jax.passes.tap import debug_tap_p
@@ -52,9 +53,15 @@ class ProgramDifference:
     after: Any = UNKNOWN
 
 
-def difference(before: ClosedJaxpr, after: ClosedJaxpr) -> ProgramDifference | None:
-    """Return the first difference between two programs of one function; None if they compute the same."""
-    return next((found for found in _Comparison().closed(before, after) if not _is_of_checkify(found)), None)
+def difference(
+    before: ClosedJaxpr, after: ClosedJaxpr, changed: AbstractSet[int] = frozenset()
+) -> ProgramDifference | None:
+    """Return the first difference between a compiled program and a new trace; None if they compute the same.
+
+    `changed` are the addresses of NumPy arrays that were changed in place since. Both programs refer to them, but the
+    compiled one has their former numbers.
+    """
+    return next((found for found in _Comparison(changed).closed(before, after) if not _is_of_checkify(found)), None)
 
 
 def _is_of_checkify(found: ProgramDifference) -> bool:
@@ -67,7 +74,8 @@ def _is_of_checkify(found: ProgramDifference) -> bool:
 class _Comparison:
     """Compares two programs; maps variables that have the same value in both to the same object."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: AbstractSet[int]) -> None:
+        self._changed = changed
         self._values: dict[Any, Any] = {}
         self._constants: dict[Any, Any] = {}
 
@@ -150,6 +158,8 @@ class _Comparison:
                 yield ProgramDifference(equation)
         elif one is UNKNOWN or other is UNKNOWN or not is_same(one, other):
             yield ProgramDifference(equation, one, other)
+        elif self._changed and _is_array(other) and address_of(other) in self._changed:
+            yield ProgramDifference(equation)
 
     def _are_same(self, before: Sequence[Any], after: Sequence[Any]) -> None:
         for one, other in zip(before, after, strict=False):
@@ -286,10 +296,3 @@ def _are_same_numbers(before: Any, after: Any) -> bool:
     except Exception:  # noqa: BLE001 - of processes elsewhere, given away, or no numbers: these are not the same array.
         return False
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-
-
-def on_host(array: Any) -> np.ndarray:
-    """Return the numbers of an array on the host; the user's transfer guard does not apply."""
-    if isinstance(array, np.ndarray | np.generic):
-        return np.asarray(array)
-    return read([numbers_array(array)])[0]

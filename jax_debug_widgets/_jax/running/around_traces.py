@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Protocol
@@ -25,6 +26,8 @@ from jax_debug_widgets._jax.passes.program_difference import difference
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram, differing
 from jax_debug_widgets._jax.running.further_results import observed_data
 from jax_debug_widgets._jax.running.retraced import traces_apart
+
+Differs = Callable[[AbstractSet[int]], CachedProgram | None]
 
 
 class LaterCall:
@@ -46,13 +49,16 @@ class LaterCall:
         """The function; None if it does not exist any more."""
         return self._function()
 
-    def differs(self) -> CachedProgram | None:
-        """Trace the function apart from JAX's caches; return how that program differs, or None."""
+    def differs(self, changed: AbstractSet[int]) -> CachedProgram | None:
+        """Trace the function apart from JAX's caches; return how that program differs, or None.
+
+        For `changed` see `difference`.
+        """
         function, program = self._function(), self._program()
         if function is None or program is None:
             return None
         call = function, self.jit, self.args, self.kwargs
-        return _differs(function, program, lambda: pjit._infer_params(*call)[0].params["jaxpr"])
+        return _differs(function, program, lambda: pjit._infer_params(*call)[0].params["jaxpr"], changed)
 
 
 SeesCalls = Callable[[LaterCall], object]
@@ -65,16 +71,15 @@ class TraceVisitor(Protocol):
     def around(self) -> Any:
         """Return a context in which JAX looks up the program."""
 
-    def found(
-        self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
-    ) -> SeesCalls | None:
+    def found(self, program: Any, operands: Sequence[Any], /, *, is_traced: bool, differs: Differs) -> SeesCalls | None:
         """Called when the program was found.
 
         Args:
           program: the program.
           operands: the operands of its call; empty for the body of a loop or a branch.
           is_traced: whether the function was traced now, rather than found in a cache.
-          differs: traces the function apart from JAX's caches; returns how that program differs, or None.
+          differs: traces the function apart from JAX's caches; returns how that program differs, or None. It takes the
+            `changed` of `difference`.
 
         Returns:
           The function that must be called after each later call of the program; None for none.
@@ -136,7 +141,10 @@ class AroundTraces(Replacing):
                 stack.enter_context(look.around())
             inferred = theirs(fun, ji, args, kwargs)
         program, is_traced = inferred[0].params["jaxpr"], here.traces > before
-        again = partial(_differs, fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"])
+
+        def again(changed: AbstractSet[int]) -> CachedProgram | None:
+            return _differs(fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"], changed)
+
         finders = [quiet(look.found, self._report_failure) for look in looks]
         found = [tell(program, inferred[1], is_traced=is_traced, differs=again) for tell in finders]
         if sees := [one for one in found if one is not None]:
@@ -163,7 +171,7 @@ class AroundTraces(Replacing):
             traced = theirs(function, *signature, **options)
         for look in looks:
             tell = quiet(look.found, self._report_failure)
-            tell(traced[0], (), is_traced=here.traces > before, differs=lambda: None)
+            tell(traced[0], (), is_traced=here.traces > before, differs=lambda _: None)
         return traced
 
     def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:
@@ -193,10 +201,10 @@ def _types_of(argument: Any) -> Any:
     return jax.tree.unflatten(tree, types)
 
 
-def _differs(function: Any, program: Any, trace: Callable[[], Any]) -> CachedProgram | None:
+def _differs(function: Any, program: Any, trace: Callable[[], Any], changed: AbstractSet[int]) -> CachedProgram | None:
     try:
         with uncached():
-            found = difference(program, trace())
+            found = difference(program, trace(), changed)
     except Exception:  # noqa: BLE001 - a function that cannot be traced any more is not known to differ.
         return None
     return found and differing(function, found)

@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.compat.uninterrupted import uninterrupted
 from jax_debug_widgets._jax.origins.callers import callers_of_operation
 from jax_debug_widgets._jax.origins.context import captured_settings, capturing
 from jax_debug_widgets._jax.origins.frames import Frame
-from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now
+from jax_debug_widgets._jax.origins.residual_results import is_differentiated_now, is_transposed_now
 from jax_debug_widgets._jax.passes.births import Births
 from jax_debug_widgets._jax.passes.casts import Casts
 from jax_debug_widgets._jax.passes.checked import CheckedProgram, Checker, DerivativePart, LanesOf, Recorded
@@ -31,7 +31,7 @@ from jax_debug_widgets._jax.passes.checking import checked_program
 from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.numpy_differences import NumpyDifferences
 from jax_debug_widgets._jax.passes.out_of_bounds import OutOfBounds
-from jax_debug_widgets._jax.running.derivative_calls import DerivativeHooks, is_in_pass
+from jax_debug_widgets._jax.running.derivative_calls import DerivativeHooks, is_in_forward_pass
 from jax_debug_widgets._jax.running.further_results import (
     ExecutableWithFurtherResults,
     fast_path_data,
@@ -151,9 +151,7 @@ class CheckHooks(Replacing):
             checkers = {one: CHECKERS[one] for one in settings.check if one in CHECKERS}
             try:
                 left: set[str] = set()
-                is_backward = "transpose(" in name or is_in_pass(backward=True)
-                is_forward = not is_backward and (is_differentiated_now() or is_in_pass(backward=False))
-                part = DerivativePart(is_backward, is_forward)
+                part = _part_now(name)
                 known[key] = checked_program(program, checkers, self._lanes_of, part, left=left, forward=self._forward)
                 if checkers and left:
                     self._note(f"{name}: not checked ({', '.join(checkers)}): {', '.join(sorted(left))}.")
@@ -164,6 +162,13 @@ class CheckHooks(Replacing):
     def _is_unchecked(self, name: str, error: Exception) -> None:
         line = str(error).partition("\n")[0]
         self._note(f"{name} runs without its checks: {type(error).__name__}: {line}")
+
+
+def _part_now(name: str) -> DerivativePart:
+    """Return the part of an un-jitted derivative that the program being lowered is."""
+    is_backward = "transpose(" in name or is_transposed_now()
+    is_differentiated = not is_backward and (is_differentiated_now() or is_in_forward_pass())
+    return DerivativePart(is_backward, is_differentiated, is_unjitted=is_backward or is_differentiated)
 
 
 class Checking(ExecutableWithFurtherResults):

@@ -143,8 +143,16 @@ class DerivativeHooks:
     def _facts(self, own: _Pass, frame: Frame, shape: tuple[int, ...], kinds: tuple[str, ...]) -> Birth:
         source = source_info_util.current()
         lanes = self._lanes_of(source.traceback, shape, str(source.name_stack).count("vmap("), frame)
-        is_forward = not own.is_backward
-        return Birth(shape, own.is_backward, frame in self._forward, is_forward, own.beside[frame], kinds, lanes)
+        return Birth(
+            shape,
+            own.is_backward,
+            frame in self._forward,
+            differentiated=not own.is_backward,
+            unjitted=True,
+            beside=own.beside[frame],
+            kinds=kinds,
+            lanes=lanes,
+        )
 
     def _add_pass(self, own: _Pass, results: Any, inputs: Sequence[Any]) -> None:
         made = _arrays(results)
@@ -160,10 +168,10 @@ class DerivativeHooks:
         self._found(call, [*numbers, *(row for *_, row in own.found)])
 
 
-def is_in_pass(*, backward: bool) -> bool:
-    """Whether the current thread runs a backward pass, or a forward pass, that is recorded."""
+def is_in_forward_pass() -> bool:
+    """Whether the current thread runs a forward pass that is recorded."""
     own: _Pass | None = getattr(_here, "derivative", None)
-    return own is not None and own.is_backward == backward
+    return own is not None and not own.is_backward
 
 
 def _is_checked() -> bool:

@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.stepping import bind
 from jax_debug_widgets._jax.studies.trace import Traced

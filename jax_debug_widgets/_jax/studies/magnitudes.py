@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets.graphs.figures import root_mean_square
 from jax_debug_widgets.graphs.rounding import is_inexact
 from jax_debug_widgets.graphs.zeros import scale_of

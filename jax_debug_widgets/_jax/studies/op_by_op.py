@@ -14,7 +14,7 @@ from jax import lax
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call
 from jax_debug_widgets._jax.studies.stepping import bind

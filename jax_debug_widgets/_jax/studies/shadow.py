@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.inventory import programs_in
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets._jax.studies.magnitudes import is_float, on_host_or_none, scale_in, size_in
 from jax_debug_widgets._jax.studies.own_width import in_own_width
 from jax_debug_widgets._jax.studies.programs import as_typed, opened, runs_one_call

@@ -14,7 +14,7 @@ from jax.sharding import AxisType, NamedSharding
 
 from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets.graphs.program import CALLS
 
 

@@ -122,12 +122,17 @@ def within_derivatives(tracer: Any) -> Any:
 
 
 def _made_at(tracer: Any) -> tuple[Frame, ...]:
-    """Return the user's frames that made a tracer; the tracer of a derivative has those of the value that it wraps."""
+    """Return the user's frames that made a tracer.
+
+    The tracer of a derivative has those of the value that it wraps; of an un-jitted one, where that is no tracer, those of
+    its tangent.
+    """
     while isinstance(tracer, core.Tracer):
         line = getattr(getattr(tracer, "_line_info", None), "traceback", None) or getattr(
             getattr(tracer, "source_info", None), "traceback", None
         )
         if frames := frames_of(line):
             return frames
-        tracer = getattr(tracer, "primal", None)
+        primal = getattr(tracer, "primal", None)
+        tracer = primal if isinstance(primal, core.Tracer) else getattr(tracer, "tangent", None)
     return ()

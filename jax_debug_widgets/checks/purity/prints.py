@@ -12,7 +12,7 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType, GeneratorType
 from typing import Any
 
@@ -20,6 +20,7 @@ import jax
 import jax.core
 import numpy as np
 
+from jax_debug_widgets._jax.passes.numbers import address_of
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
 from jax_debug_widgets.checks.purity.classes import methods_of
 from jax_debug_widgets.watch import is_library
@@ -41,12 +42,14 @@ class Print:
       key: an object that is equal for equal contents, apart from the parts.
       text: a description for people.
       parts: the step to each part, such as `['lr']` or `.scale`, with its print.
+      address: where the numbers of a NumPy array are in memory; 0 for other values.
     """
 
     kind: str
     key: Any
     text: str
     parts: tuple[tuple[str, Print], ...] = ()
+    address: int = field(default=0, compare=False)
 
     def has_tracer(self) -> bool:
         """Return whether the value, or a part of it, was a tracer."""
@@ -95,7 +98,8 @@ def _array(value: Any) -> Print | None:
     if isinstance(value, np.ndarray):
         is_small = value.nbytes <= _MOST_BYTES and not value.dtype.hasobject
         numbers = value.tobytes() if is_small else id(value)
-        return Print("ndarray", (value.shape, str(value.dtype), hash(numbers)), _array_text(value))
+        key = value.shape, str(value.dtype), hash(numbers)
+        return Print("ndarray", key, _array_text(value), address=address_of(value))
     if isinstance(value, jax.Array):
         return Print("array", id(value), f"{value.dtype}{list(value.shape)}")
     if isinstance(value, np.random.Generator):

@@ -15,7 +15,7 @@ from jax_debug_widgets._jax.origins.frames import Frame, frame_at, is_ours
 from jax_debug_widgets._jax.origins.libraries import is_of_jax
 from jax_debug_widgets._jax.passes.checked import Checked
 from jax_debug_widgets._jax.passes.program_difference import UNKNOWN
-from jax_debug_widgets._jax.running.around_traces import LaterCall, SeesCalls
+from jax_debug_widgets._jax.running.around_traces import Differs, LaterCall, SeesCalls
 from jax_debug_widgets._jax.running.cached_programs import CachedProgram, ChangedName
 from jax_debug_widgets.checks.lists import numbers_in
 from jax_debug_widgets.checks.purity import source
@@ -120,9 +120,7 @@ class PurityWatch:
         finally:
             here.depth -= 1
 
-    def found(
-        self, look: _Look, program: Any, differs: Callable[[], CachedProgram | None], *, is_traced: bool
-    ) -> SeesCalls | None:
+    def found(self, look: _Look, program: Any, differs: Differs, *, is_traced: bool) -> SeesCalls | None:
         """Handle the end of a look-up, see `TraceVisitor.found`."""
         known = None if is_traced else self._known.get(program)
         effects = list(self._effects(look)) if is_traced else []
@@ -144,11 +142,11 @@ class PurityWatch:
             marks.take(look.functions)
         return partial(self._called, known, marks)
 
-    def _is_stale(self, known: _Known, look: _Look, differs: Callable[[], CachedProgram | None]) -> bool:
+    def _is_stale(self, known: _Known, look: _Look, differs: Differs) -> bool:
         """Compare the values that a program was traced with to the present ones. Report a change that makes another program."""
         if not (changes := list(_changes(known.snapshot, look.before))):
             return False
-        known.stale = known.stale or (None if known.has_effects else _with_names(differs(), changes))
+        known.stale = known.stale or (None if known.has_effects else _with_names(differs(_in_place(changes)), changes))
         if known.stale is None:  # The program does not depend on the changed value, or that is not known.
             known.snapshot = look.before
             return False
@@ -218,9 +216,7 @@ class _Look:
         """See `TraceVisitor`."""
         return self._watch.tracing(self)
 
-    def found(
-        self, program: Any, _operands: Any, *, is_traced: bool, differs: Callable[[], CachedProgram | None]
-    ) -> SeesCalls | None:
+    def found(self, program: Any, _operands: Any, *, is_traced: bool, differs: Differs) -> SeesCalls | None:
         """See `TraceVisitor`."""
         return self._watch.found(self, program, differs, is_traced=is_traced)
 
@@ -275,6 +271,12 @@ def _changes(before: Snapshot, after: Snapshot) -> Iterator[tuple[FunctionType, 
         change = change_of(was[0], now) if was is not None else None
         if change is not None:
             yield function(), name, line, change
+
+
+def _in_place(changes: Iterable[tuple[FunctionType, str, int, PartChange]]) -> frozenset[int]:
+    """Return the addresses of the NumPy arrays that were changed in place."""
+    parts = (one for *_, one in changes)
+    return frozenset(one.after.address for one in parts if one.before.address == one.after.address) - {0}
 
 
 def _with_names(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import numpy as np
 
 from jax_debug_widgets.checks.namespace import is_traced, value_of
 from jax_debug_widgets.checks.rewrite.choices import choice
+from jax_debug_widgets.checks.rewrite.numpy_calls import numpy_calls
 
 _PAIR = 2
 
@@ -32,8 +33,24 @@ def condition(node: ast.expr, names: Mapping[str, Any]) -> str:
             pairs = zip(operands, node.ops, operands[1:], strict=False)
             return " & ".join(f"({condition(ast.Compare(left, [op], [right]), names)})" for left, op, right in pairs)
         case ast.Call(func=ast.Name(id=name), keywords=[]):
-            return _builtin(name, node.args, names) or ast.unparse(node)
-    return ast.unparse(node)
+            return _builtin(name, node.args, names) or computed(node, names)
+    return computed(node, names)
+
+
+_DEEPEST = 4
+"""The most calls that need a value, one inside the other."""
+
+
+def computed(node: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write an expression without the calls that need a value: `float(x) > max(y, 1)` -> `x > jnp.maximum(y, 1)`."""
+    for _ in range(_DEEPEST):
+        changes: dict[ast.expr, str] = {}
+        for old, new in _rewritten(ast.Expr(node), names):
+            changes.setdefault(old, new)
+        if not changes:
+            break
+        node = replaced(ast.Expr(node), changes).value  # pyright: ignore[reportAttributeAccessIssue]
+    return "\n".join(numpy_calls(ast.Expr(node), names, only_of_traced=True) or [ast.unparse(node)])
 
 
 def _listed(container: ast.expr, names: Mapping[str, Any]) -> str:
@@ -140,10 +157,18 @@ def _whole_numbers(node: ast.expr, names: Mapping[str, Any]) -> Iterator[ast.exp
     arguments: list[ast.expr] = []
     if isinstance(node, ast.Call):
         arguments = [*node.args, *(one.value for one in node.keywords)]
-    elif isinstance(node, ast.Subscript) and isinstance(value_of(node.value, names), list | tuple | dict):
+    elif isinstance(node, ast.Subscript) and isinstance(_table(node.value, names), list | tuple | dict):
         arguments = [node.slice]
     inner = [part for one in arguments for part in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
     yield from (one for one in inner if isinstance(one, ast.Call) and ast.unparse(one.func) == "int")
+
+
+def _table(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """Return the value of an expression that may be a list or dictionary, written out or not; `MISSING` if unknown."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return value_of(node, names)
 
 
 def _of_items(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple[ast.expr, str]]:
@@ -156,7 +181,7 @@ def _of_items(parts: list[ast.expr], names: Mapping[str, Any]) -> Iterator[tuple
                 pass
             case _:
                 continue
-        numbers, text = value_of(several, names), ast.unparse(several)
+        numbers, text = _table(several, names), ast.unparse(several)
         if isinstance(numbers, dict) and [*numbers] == [*range(len(numbers))]:
             numbers, text = [*numbers.values()], f"list({text}.values())"
         if isinstance(numbers, list | tuple) and _are_numbers(numbers):
@@ -202,17 +227,25 @@ def _builtin(name: str, arguments: list[ast.expr], names: Mapping[str, Any]) -> 
     if name in ("max", "min") and len(arguments) >= _PAIR:
         several = f"jnp.{name}(jnp.array([{', '.join(texts)}]))"
         return f"jnp.{name}imum({', '.join(texts)})" if len(arguments) == _PAIR else several
-    if name in ("max", "min", "sum", "any", "all") and len(arguments) == 1:
-        return _reduced(name, arguments[0], names)
-    if name == "sorted" and len(arguments) == 1:
-        return f"jnp.sort({texts[0]})"
-    if name in ("float", "int", "bool") and len(arguments) == 1:
-        return f"jnp.asarray({texts[0]}).astype({name})"
+    match name, arguments:
+        case "max" | "min" | "sum" | "any" | "all", [several]:
+            return _reduced(name, several, names)
+        case "sorted", [several]:
+            return _reduced("sort", several, names)
+        case "float" | "int" | "bool", [number]:
+            return _number(name, number, names)
     return ""
 
 
+def _number(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
+    """Write `float(x)` as an array; a tracer of such numbers stays as it is."""
+    value, text = value_of(argument, names), ast.unparse(argument)
+    is_one = is_traced(value) and value.dtype.kind == name[0]
+    return text if is_one else f"jnp.asarray({text}).astype({name})"
+
+
 def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
-    """Write a reduction of an array, or of a list of numbers; empty for a comprehension with a condition."""
+    """Write a reduction or `sort` of an array, or of a list of numbers; empty for a comprehension with a condition."""
     match argument:
         case ast.GeneratorExp() | ast.ListComp():
             if any(one.ifs for one in argument.generators):
@@ -221,31 +254,6 @@ def _reduced(name: str, argument: ast.expr, names: Mapping[str, Any]) -> str:
     is_list = isinstance(argument, ast.List | ast.Tuple) or isinstance(value_of(argument, names), list | tuple)
     text = ast.unparse(argument)
     return f"jnp.{name}(jnp.array({text}))" if is_list else f"jnp.{name}({text})"
-
-
-def list_argument(statement: ast.stmt, failing: ast.AST, is_list: Callable[[ast.expr], bool]) -> list[str] | None:
-    """Convert lists that JAX does not take to arrays: `jnp.sum([1, 2])` -> `jnp.sum(jnp.array([1, 2]))`, `x + [1]`."""
-    for node in (failing, *ast.walk(statement)):
-        lists = [one for one in _operands(node) if is_list(one)]
-        if lists:
-            new = {one: f"jnp.array({ast.unparse(one)})" for one in lists}
-            return ast.unparse(ast.fix_missing_locations(replaced(statement, new))).splitlines()
-    return None
-
-
-def _operands(node: ast.AST) -> list[ast.expr]:
-    match node:
-        case ast.Call(args=operands):
-            return operands
-        case ast.BinOp(left=left, right=right):
-            return [left, right]
-        case ast.Compare(left=left, comparators=others):
-            return [left, *others]
-        case ast.AugAssign(value=value):
-            return [value]
-        case ast.Subscript(slice=index) if not isinstance(index, ast.Tuple):
-            return [index]
-    return []
 
 
 def replaced(statement: ast.stmt, changes: Mapping[ast.expr, str]) -> ast.stmt:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jax_debug_widgets.checks.rewrite.choices import can_be_traced
-from jax_debug_widgets.checks.rewrite.expressions import condition
+from jax_debug_widgets.checks.rewrite.expressions import computed, condition
 from jax_debug_widgets.checks.rewrite.names import assigned_in, has_jump, is_read_first, read_in, state_of, unused
 
 _BOUNDS = 2
@@ -51,7 +51,7 @@ def for_loop(statement: ast.For, after: Sequence[ast.stmt], names: Mapping[str, 
     state = [name for name in _state(statement.body, after, names) or () if name != counter]
     if not state or statement.orelse or has_jump(statement.body) or counter in read_in(*after):
         return None
-    low, high = ("0", *map(ast.unparse, call.args))[-2:]
+    low, high = ("0", *(computed(one, names) for one in call.args))[-2:]
     given, used = state_of(state), (names, read_in(statement), assigned_in(statement.body))
     body, packed = unused("body", *used), unused("state", *used)
     return [

@@ -16,8 +16,13 @@ import numpy as np
 from jax_debug_widgets.checks.namespace import is_traced, value_of
 
 
-def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | None:
+def numpy_calls(statement: ast.stmt, names: Mapping[str, Any], *, only_of_traced: bool = False) -> list[str] | None:
     """Rewrite all calls of NumPy and SciPy in a statement, and NumPy arrays that a traced value indexes.
+
+    Args:
+      statement: the statement.
+      names: the variables of its frame.
+      only_of_traced: whether calls that are given no traced value stay as they are.
 
     Returns:
       None if there are none, or if jax.numpy lacks a function that gets a traced value.
@@ -25,6 +30,8 @@ def numpy_calls(statement: ast.stmt, names: Mapping[str, Any]) -> list[str] | No
     changed = copy.deepcopy(statement)
     for node in ast.walk(changed):
         match node:
+            case ast.Call() if only_of_traced and not _has_traced(node, names):
+                pass
             case ast.Call(func=function) if scipys := _path_in_scipy(function, names):
                 node.func = ast.parse(scipys, mode="eval").body
             case ast.Call(func=function) if numpys := _path(function, names):

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.diff import Diff
 

@@ -17,7 +17,7 @@ import jax_debug_widgets._jax.studies.export.functions
 import jax_debug_widgets._jax.studies.export.meshes
 import jax_debug_widgets._jax.studies.export.rules
 from jax_debug_widgets._jax.compat.private import core
-from jax_debug_widgets._jax.passes.program_difference import on_host
+from jax_debug_widgets._jax.passes.numbers import on_host
 from jax_debug_widgets._jax.studies.export import runtime
 from jax_debug_widgets._jax.studies.export.bodies import ExportedFunction, Outer, text_of_atom, write_function
 from jax_debug_widgets._jax.studies.export.call import ArrayCall, is_no_array, is_no_float
