@@ -251,3 +251,15 @@ def test_a_number_made_of_a_zero_is_compared_as_itself():
     )
     assert not found.close
     assert "jnp.log" in found.headline
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("mask", [-1e9, -np.inf])
+def test_digits_that_were_lost_before_a_mask_are_not_lost_behind_it(mask):
+    def f(q, k):
+        scores = (q @ k.T + 1e4) - 1e4
+        return jax.nn.softmax(jnp.where(jnp.tri(6, dtype=bool), scores, mask))
+
+    found = jdw.compare(f, *np.float32(np.random.default_rng(0).normal(size=(2, 6, 4))), against="float64")
+    assert found.worst.equation.names == ("scores",)
+    assert all(one.growth < 10 for one in found.roundings if one is not found.worst), found

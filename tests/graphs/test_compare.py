@@ -306,3 +306,26 @@ def test_the_operands_that_the_first_pair_does_not_share_are_named():
         lambda x, w: jnp.tanh(x @ w), lambda x, w: jnp.tanh(x @ w.T), jnp.eye(2), jnp.arange(4.0).reshape(2, 2)
     )
     assert "; other operands: w → transpose_1" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("mask", [-1e9, -1e30, -np.inf, float(np.finfo(np.float32).min)])
+def test_the_line_before_a_mask_is_named_whatever_number_masks(mask):
+    def attention(scale):
+        def f(q, k):
+            scores = q @ k.T * scale
+            return jax.nn.softmax(jnp.where(jnp.tri(6, dtype=bool), scores, mask))
+
+        return f
+
+    q, k = jnp.asarray(np.random.default_rng(0).normal(size=(2, 6, 4)), jnp.float32)
+    found = jdw.compare(attention(0.5), attention(1.0), q, k)
+    assert found.first.before.names == found.first.after.names == ("scores",), found
+
+
+def test_a_small_number_beside_a_large_one_is_judged_by_its_size_only_if_that_stands_for_infinity():
+    for large, verdict in ((1e7, "close"), (1e9, "differs"), (np.inf, "differs")):
+        assert figure_of(np.float32([large, 1.0]), np.float32([large, 1.5])).verdict == verdict
+    assert figure_of(np.float16([6e4, 1.0]), np.float16([6e4, 1.5])).verdict == "differs"
+    assert figure_of(np.float32([1e9, 1e8, 2.0]), np.float32([1e9, 1e8, 1.5])).verdict == "differs"
+    assert figure_of(np.float32([1e9, 1e7, 2.0]), np.float32([1e9, 1e7, 1.5])).verdict == "close"

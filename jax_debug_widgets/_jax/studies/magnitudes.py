@@ -10,7 +10,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.program_difference import on_host
-from jax_debug_widgets.graphs.figures import root_mean_square
+from jax_debug_widgets.graphs.figures import size_of
 from jax_debug_widgets.graphs.rounding import is_inexact
 from jax_debug_widgets.graphs.zeros import scale_of
 
@@ -27,8 +27,8 @@ def on_host_or_none(value: Any) -> np.ndarray | None:
 
 
 def size_in(array: np.ndarray | None) -> float:
-    """The root mean square of an array; 0 of what has no real or complex numbers."""
-    return 0.0 if array is None or not is_inexact(array) else root_mean_square(np.abs(array).astype(np.float64))
+    """The root mean square of an array, see `size_of`; 0 of what has no real or complex numbers."""
+    return 0.0 if array is None or not is_inexact(array) else size_of(np.abs(array).astype(np.float64), array.dtype)
 
 
 def scale_in(equation: core.JaxprEqn, inputs: Sequence[Any], size: float) -> float:
