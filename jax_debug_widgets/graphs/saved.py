@@ -66,7 +66,7 @@ def save(ran: ExecutedProgram, path: Path) -> SavedValues:
     about["dtypes"] = [one.dtype.name for one in own]
     # NumPy would save its foreign dtypes, such as bfloat16, as bytes without a name.
     stored = {
-        f"a{at}": one if one.dtype.kind in "biufc" else one.view(f"u{one.dtype.itemsize}") for at, one in enumerate(own)
+        f"a{at}": one.view(f"u{one.dtype.itemsize}") if one.dtype.isbuiltin == 2 else one for at, one in enumerate(own)
     }
     stored["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     write: Any = np.savez_compressed

@@ -36,7 +36,7 @@ def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Messag
             _refuse_large(value.nbytes, written)
             file = io.BytesIO()
             # NumPy would save types that are not its own (bfloat16) as bytes without a name.
-            np.save(file, value if value.dtype.kind in "biufc" else value.astype(np.float32), allow_pickle=False)
+            np.save(file, value.astype(np.float32) if value.dtype.isbuiltin == 2 else value, allow_pickle=False)
         case "parquet":
             written = 'run.to_parquet("run.parquet")'
             _refuse_large(run.store.nbytes, written)
