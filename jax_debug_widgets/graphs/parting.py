@@ -86,7 +86,7 @@ class PairedRuns:
         inner = self._inside(found.first)
         if inner is None:
             return found
-        if inner.returned:
+        if inner.returned and inner.first is None:
             return replace(inner, first=found.first, alone=found.alone)
         return inner if any(inner.alone) else replace(inner, alone=found.alone)
 

@@ -329,3 +329,23 @@ def test_a_small_number_beside_a_large_one_is_judged_by_its_size_only_if_that_st
     assert figure_of(np.float16([6e4, 1.0]), np.float16([6e4, 1.5])).verdict == "differs"
     assert figure_of(np.float32([1e9, 1e8, 2.0]), np.float32([1e9, 1e8, 1.5])).verdict == "differs"
     assert figure_of(np.float32([1e9, 1e7, 2.0]), np.float32([1e9, 1e7, 1.5])).verdict == "close"
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("loop", ["scan", "while", "cond"])
+def test_branches_that_are_swapped_inside_of_a_loop_are_named_with_the_line_of_their_cond(loop):
+    def of(first, second):
+        def step(x):
+            return lax.cond(x > 0, first, second, x)
+
+        def f(x):
+            if loop == "cond":
+                return lax.cond(x > -9, step, lambda x: x, x)
+            if loop == "scan":
+                return lax.scan(lambda x, _: (step(x), None), x, length=2)[0]
+            return lax.while_loop(lambda x: x > 0, step, x)
+
+        return f
+
+    found = jdw.compare(of(lambda x: -9.0, lambda x: x), of(lambda x: -8.0, lambda x: x), 1.0)
+    assert found.returned and found.first.before.primitive == found.around[-1].before.primitive == "cond", found

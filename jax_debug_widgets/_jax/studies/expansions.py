@@ -33,7 +33,9 @@ def expansion_of(equation: core.JaxprEqn) -> Any | None:
 def runs_functions(equation: core.JaxprEqn) -> bool:
     """Whether the operation of a high-level primitive runs functions of the user: its parameters do not say what they do."""
     operation: Any = versions.high_level(equation)
-    return operation is not None and any(callable(one) and not isinstance(one, type) for one in operation.params.values())
+    return operation is not None and any(
+        callable(one) and not isinstance(one, type) for one in operation.params.values()
+    )
 
 
 def digest_of(body: Body) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -46,9 +46,22 @@ def _power_of(equation: core.JaxprEqn) -> float:
 def _terms(equation: core.JaxprEqn) -> float:
     """How many numbers an equation adds for each number of its result."""
     name, params = equation.primitive.name, equation.params
-    operand: Any = equation.invars[0].aval if equation.invars else None
-    if name == "dot_general":
-        return float(np.prod([operand.shape[axis] for axis in params["dimension_numbers"][0][0]]))
-    if name == "cumsum":
-        return float(operand.shape[params["axis"]])
-    return float(np.prod([operand.shape[axis] for axis in params["axes"]])) if name == "reduce_sum" else 1.0
+    sizes: list[Any] = [getattr(one.aval, "shape", ()) for one in equation.invars]
+    match name:
+        case "dot_general":
+            return _product(sizes[0][axis] for axis in params["dimension_numbers"][0][0])
+        case "conv_general_dilated":
+            return _product(sizes[1]) / sizes[1][params["dimension_numbers"].rhs_spec[0]]
+        case "cumsum":
+            return float(sizes[0][params["axis"]])
+        case "reduce_sum":
+            return _product(sizes[0][axis] for axis in params["axes"])
+        case "reduce_window_sum":
+            return _product(params["window_dimensions"])
+        case "scatter-add" | "scatter-sub":  # So many on average, and the number that was there.
+            return 1 + _product(sizes[2]) / max(_product(sizes[0]), 1.0)
+    return 1.0
+
+
+def _product(counts: Iterable[int]) -> float:
+    return float(np.prod([*counts]))
