@@ -27,7 +27,8 @@ def half_step(dtype: Any) -> float:
 def error_of(narrow: Any, wide: Any, scale: float = 0.0) -> float:
     """Return the root mean square of the difference, relative to that of the wide array, or to `scale` if it is not 0.
 
-    Numbers that stand for infinity are left out, see `is_ordinary`. It is infinite if the narrow array has a non-finite number where the wide one has a finite one.
+    Numbers that stand for infinity are left out, see `is_ordinary`. It is infinite if the narrow array has a non-finite
+    number where the wide one has a finite one.
     """
     if not narrow.size:
         return 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from functools import partial
 
 import jax
@@ -347,5 +348,40 @@ def test_branches_that_are_swapped_inside_of_a_loop_are_named_with_the_line_of_t
 
         return f
 
-    found = jdw.compare(of(lambda x: -9.0, lambda x: x), of(lambda x: -8.0, lambda x: x), 1.0)
+    found = jdw.compare(of(lambda _: -9.0, lambda x: x), of(lambda _: -8.0, lambda x: x), 1.0)
     assert found.returned and found.first.before.primitive == found.around[-1].before.primitive == "cond", found
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(("edit", "edited"), [("var + 0.1", "add"), ("1.1 * var", "mul"), ("var", None)])
+def test_the_line_is_named_from_which_close_values_come_that_differ_later(tmp_path, edit, edited):
+    def of(name, denominator):
+        file = tmp_path / f"{name}.py"
+        file.write_text(
+            "import jax, jax.numpy as jnp\n"
+            "def f(x, w):\n"
+            "    var = jnp.mean(x * x)\n"
+            f"    h = (x * jax.lax.rsqrt({denominator})).astype(jnp.bfloat16)\n"
+            "    return jnp.dot(h, w, preferred_element_type=jnp.float32)\n"
+        )
+        return runpy.run_path(str(file))["f"]
+
+    x, w = jnp.asarray(np.random.default_rng(0).normal(size=(2, 8)), jnp.float32)
+    found = jdw.compare(of("one", "var"), of("two", edit), x, w.astype(jnp.bfloat16))
+    if edited is None:
+        assert found.equal and found.origin == (None, None)
+        return
+    assert found.first.after.primitive == "dot_general" and found.origin[0] is None
+    assert found.origin[1].primitive == edited and found.origin[1].source.line == 4
+    assert "first at one.py:5 and two.py:5, from two.py:4" in str(found), found
+
+
+@pytest.mark.behaviour("G1")
+def test_a_constant_of_a_chaotic_loop_is_named_at_the_step_at_which_the_values_part():
+    def of(rate):
+        return lambda x: lax.scan(lambda c, _: (rate * c * (1 - c), None), x, length=60)[0]
+
+    found = jdw.compare(of(3.9), of(3.900001), 0.3)
+    (step,) = found.steps
+    assert step > 1 and [one.primitive for one in found.origin] == ["mul", "mul"], found
+    assert "mul 3.900001 c" in str(found) and found.first.before.operands[0].text != "3.9"

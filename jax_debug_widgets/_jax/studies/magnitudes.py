@@ -47,20 +47,21 @@ def _terms(equation: core.JaxprEqn) -> float:
     """How many numbers an equation adds for each number of its result."""
     name, params = equation.primitive.name, equation.params
     sizes: list[Any] = [getattr(one.aval, "shape", ()) for one in equation.invars]
+    count = 1.0
     match name:
         case "dot_general":
-            return _product(sizes[0][axis] for axis in params["dimension_numbers"][0][0])
+            count = _product(sizes[0][axis] for axis in params["dimension_numbers"][0][0])
         case "conv_general_dilated":
-            return _product(sizes[1]) / sizes[1][params["dimension_numbers"].rhs_spec[0]]
+            count = _product(sizes[1]) / sizes[1][params["dimension_numbers"].rhs_spec[0]]
         case "cumsum":
-            return float(sizes[0][params["axis"]])
+            count = float(sizes[0][params["axis"]])
         case "reduce_sum":
-            return _product(sizes[0][axis] for axis in params["axes"])
+            count = _product(sizes[0][axis] for axis in params["axes"])
         case "reduce_window_sum":
-            return _product(params["window_dimensions"])
+            count = _product(params["window_dimensions"])
         case "scatter-add" | "scatter-sub":  # So many on average, and the number that was there.
-            return 1 + _product(sizes[2]) / max(_product(sizes[0]), 1.0)
-    return 1.0
+            count += _product(sizes[2]) / max(_product(sizes[0]), 1.0)
+    return count
 
 
 def _product(counts: Iterable[int]) -> float:
