@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,11 @@ _TAKES_SEED = frozenset({"default_rng", "RandomState", "SeedSequence", "Random",
 
 _DEPENDS = "depends on PYTHONHASHSEED, or on addresses"
 
+_NUMBER = int | float | complex
+"""What has the same hash in each process."""
+
+_GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
+
 _BUILTIN = {"id": "uses `id`, the address of an object", "hash": "uses `hash`, which differs from process to process"}
 
 
@@ -139,8 +147,14 @@ class _Finder:
 
     def _is_set(self, node: ast.expr) -> bool:
         match node:
-            case ast.Set(elts=elements):
-                return not all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in elements)
+            case (
+                ast.Set(elts=elements)
+                | ast.Call(
+                    func=ast.Name(id="set" | "frozenset"),
+                    args=[ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements)],
+                )
+            ):
+                return not all(isinstance(one, ast.Constant) and isinstance(one.value, _NUMBER) for one in elements)
             case ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
                 return True
             case ast.Name(id=name):
@@ -166,6 +180,8 @@ class _Finder:
                 yield Cause(node.lineno, f"takes any element of a set, `{ast.unparse(node)}`: which one {_DEPENDS}")
             case ast.Call(func=ast.Name(id="next"), args=[ast.Name(id=name), *_]) if self._is_global_iterator(name):
                 yield Cause(node.lineno, f"takes the next element of `{name}`, which an earlier trace has advanced")
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if self._is_global_generator(name):
+                yield Cause(node.lineno, f"draws a number from `{name}`, which an earlier trace has advanced")
             case _:
                 pass
         called = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
@@ -176,6 +192,9 @@ class _Finder:
 
     def _is_global_iterator(self, name: str) -> bool:
         return name not in self._assigned and hasattr(self._namespace.get(name), "__next__")
+
+    def _is_global_generator(self, name: str) -> bool:
+        return name not in self._assigned and isinstance(self._namespace.get(name), _GENERATORS)
 
     def _full_name(self, node: ast.expr | None) -> str:
         """Return the full name of a function: `numpy.random.normal` for `np.random.normal`; empty if it has no name."""
@@ -258,4 +277,5 @@ def _name_of(node: ast.expr) -> str:
 
 
 def _is_large(value: Any) -> bool:
-    return isinstance(value, set | frozenset) and len(value) > 1
+    is_set = isinstance(value, set | frozenset) and len(value) > 1
+    return is_set and not all(isinstance(one, _NUMBER) for one in value)

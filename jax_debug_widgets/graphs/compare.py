@@ -31,6 +31,8 @@ class Comparison:
         again does not count.
       alone: for each program, the first equation without a counterpart of the same shape, among those on which `first`
         depends (if no pair differs: on which a differing output depends); None if there is none.
+      origin: where `first` is the same operation in both, on close operands: the equations of both from which these
+        differ, or one of them that the other program does not have; else None.
       around: the loops and branches around these, outermost first.
       steps: the first differing step of each loop among them.
       returned: where no equation differs, the results (of the program, or of the innermost of these loops) that do not
@@ -45,6 +47,7 @@ class Comparison:
     only: tuple[int, int]
     first: Pair | None
     alone: tuple[Equation | None, Equation | None] = (None, None)
+    origin: tuple[Equation | None, Equation | None] = (None, None)
     around: Sequence[Pair] = ()
     steps: Sequence[int] = ()
     returned: Sequence[Difference] = ()
@@ -84,6 +87,11 @@ class Comparison:
         for name, one in zip(names, self.alone, strict=True):
             if one is not None:
                 lines.append(PageRow((word, f"only in {name}", text_of(one), str(one.source or ""))))
+        lines += [
+            PageRow(("from", name if all(self.origin) else f"only in {name}", text_of(one), str(one.source or "")))
+            for name, one in zip(names, self.origin, strict=True)
+            if one is not None
+        ]
         lines += [PageRow(("first", "returned", str(one), "")) for one in self.returned]
         if self.around:
             lines.append(PageRow(("", "in", *self._place())))
@@ -107,7 +115,11 @@ class Comparison:
         pair = (self.first.before, self.first.after) if self.first else (None, None)
         sides = (alone or one for alone, one in zip(self.alone, pair, strict=True))
         lines = dict.fromkeys(str(one.source) for one in sides if one and one.source)
-        return f", first at {' and '.join(lines)}" if lines else ""
+        origins = dict.fromkeys(
+            str(one.source) for one in self.origin if one and str(one.source or "") not in {"", *lines}
+        )
+        given = f", from {' and '.join(origins)}" if origins else ""
+        return f", first at {' and '.join(lines)}{given}" if lines else ""
 
     def _place(self) -> tuple[str, str]:
         """Return the loops around the difference with their steps, such as `step 3 of scan`, and the source line."""
@@ -174,6 +186,7 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
         only,
         parting.first,
         parting.alone,
+        parting.origin,
         parting.around,
         parting.steps,
         parting.returned,

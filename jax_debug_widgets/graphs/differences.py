@@ -93,6 +93,8 @@ def _apart(left: tuple[Edge, str], right: tuple[Edge, str], pairing: Pairing) ->
         makers = pairing.maker(0, left[0]), pairing.maker(1, right[0])
         if makers[0] == makers[1]:
             makers = pairing.maker(0, left[0], at_line=True), pairing.maker(1, right[0], at_line=True)
+        if makers[0] == makers[1] and (name := pairing.name_in_other(left[0])):
+            return Difference(name, texts[1])
         texts = f"{texts[0]}{makers[0]}", f"{texts[1]}{makers[1]}"
     return Difference(*texts)
 

@@ -63,7 +63,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None, scale: float = 0.
     Args:
       one, other: the arrays.
       rtol: the relative tolerance; None stands for 16 times the precision of the coarser dtype. The same fraction of
-        the second array's root mean square is added: an element with cancellation is judged by the size of its array.
+        the second array's size is added, see `size_of`: an element with cancellation is judged by the size of its array.
         Whole numbers and booleans are compared exactly.
       scale: the size of the numbers that cancel to zero in the second array; 0 for other arrays.
     """
@@ -84,7 +84,7 @@ def figure_of(one: Any, other: Any, rtol: float | None = None, scale: float = 0.
         larger = np.maximum(np.maximum(np.abs(before), np.abs(after)), scale)
         relative = np.where(is_same | (larger == 0), 0.0, apart / larger)
         allowed = TIMES * _epsilon(coarser) if rtol is None or not _epsilon(coarser) else rtol
-        tolerance = allowed * (np.abs(after) + max(root_mean_square(after), scale))
+        tolerance = allowed * (np.abs(after) + max(size_of(after, coarser), scale))
         is_close = is_same | (np.isfinite(before) & np.isfinite(after) & (apart <= tolerance))
     far = np.where(np.isnan(apart), np.inf, apart)
     where = np.unravel_index(int(np.argmax(far)), far.shape)[: one.ndim]
@@ -138,6 +138,30 @@ def _distance(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     sizes = [(bits & (sign - 1)).astype(np.int64) for bits in (one, other)]
     apart = np.abs(sizes[0] - sizes[1]).astype(np.float64)
     return np.where(below_zero[0] == below_zero[1], apart, sizes[0].astype(np.float64) + sizes[1])
+
+
+def size_of(array: np.ndarray, dtype: Any = np.float32) -> float:
+    """Return the root mean square of the numbers in an array of float64 that was of this dtype, see `is_ordinary`."""
+    return root_mean_square(array[is_ordinary(array, dtype)])
+
+
+def is_ordinary(array: np.ndarray, dtype: Any = np.float32) -> np.ndarray:
+    """Tell for each number of an array whether it is finite, and does not stand for infinity.
+
+    Numbers such as the -1e9 of masked scores stand for infinity: they are huge, and all others are far smaller.
+    """
+    finite = np.isfinite(array)
+    sizes = np.abs(array, where=finite, out=np.zeros(array.shape))
+    huge = finite & (sizes >= (_HUGE_IN_HALF if str(dtype) == "float16" else _HUGE))
+    others = sizes[finite & ~huge]
+    if huge.any() and others.any() and others.max() <= sizes[huge].min() * _FAR_SMALLER:
+        return finite & ~huge
+    return finite
+
+
+_HUGE = 1e8
+_HUGE_IN_HALF = 4e3
+_FAR_SMALLER = 1e-3
 
 
 def root_mean_square(array: np.ndarray) -> float:

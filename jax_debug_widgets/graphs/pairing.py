@@ -147,6 +147,12 @@ class Pairing:
         node = self._before.nodes[edge[1]] if number is None else self._after.nodes[number]
         return (node.down, edge[2])
 
+    def name_in_other(self, edge: Edge) -> str:
+        """Return the name that a value of the first program has in the second; empty if its operation has no partner."""
+        if edge[0] != "result" or edge[1] not in self.forth:
+            return ""
+        return self._after.nodes[self.forth[edge[1]]].equation.names[edge[2]]
+
     def maker(self, side: int, edge: Edge, *, at_line: bool = False) -> str:
         """Return where an operand comes from, in words: its primitive, with `at_line` its line, or the hash of an array.
 

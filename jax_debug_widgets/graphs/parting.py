@@ -31,6 +31,11 @@ class Pair:
     operands: tuple[Difference, ...] = ()
 
     @property
+    def is_equal(self) -> bool:
+        """Whether all results are equal bit by bit."""
+        return all(one.verdict == "equal" for one in self.figures)
+
+    @property
     def differs(self) -> bool:
         """Whether any result is beyond the tolerance."""
         return any(one.verdict == "differs" for one in self.figures)
@@ -44,6 +49,7 @@ class Parting:
       around: the loops and branches around `first` and `alone`, outermost first.
       steps: the first differing step of each loop among them.
       returned: where no equation differs, the results that do not correspond.
+      origin: see `Comparison`.
     """
 
     first: Pair | None
@@ -51,6 +57,7 @@ class Parting:
     around: tuple[Pair, ...] = ()
     steps: tuple[int, ...] = ()
     returned: tuple[Difference, ...] = ()
+    origin: tuple[Equation | None, Equation | None] = (None, None)
 
     @property
     def is_empty(self) -> bool:
@@ -86,8 +93,10 @@ class PairedRuns:
         inner = self._inside(found.first)
         if inner is None:
             return found
-        if inner.returned:
+        if inner.returned and inner.first is None:
             return replace(inner, first=found.first, alone=found.alone)
+        if not any(inner.origin):
+            inner = replace(inner, origin=found.origin)
         return inner if any(inner.alone) else replace(inner, alone=found.alone)
 
     def _in_body(self, differ: Sequence[bool]) -> Parting:
@@ -106,8 +115,35 @@ class PairedRuns:
         forth = {number: its for number, its in pairing.forth.items() if its not in self.unlike}
         alone = _alone(one, own_ends, own_close, forth), _alone(other, ends, close, set(forth.values()))
         if first is not None or any(alone):
-            return Parting(None if first is None else self.pairs[first], alone)
+            origin = (None, None) if first is None or any(alone) else self._origin(first)
+            return Parting(None if first is None else self.pairs[first], alone, origin=origin)
         return Parting(None, alone, returned=tuple(other_results(one, other, pairing, differ)))
+
+    def _origin(self, first: int) -> tuple[Equation | None, Equation | None]:
+        """Return where the small differences begin from which this pair differs; nothing if it is itself another operation."""
+        if self._is_edited(first):
+            return None, None
+        (one, other), pairing = self.flats, self.pairing
+        equal = {number for number, pair in self.pairs.items() if pair.is_equal}
+        its_way = _made_of(other, other.nodes[first].operands, equal)
+        own_equal = {pairing.back[number] for number in equal}
+        alone = (
+            _alone(one, one.nodes[pairing.back[first]].operands, own_equal, pairing.forth),
+            _alone(other, other.nodes[first].operands, equal, pairing.back),
+        )
+        if any(alone):
+            return alone
+        ways = [its_way, self.pairs.keys()] if isinstance(self.runs[1], Turn) else [its_way]  # Or in an earlier step.
+        for way in ways:
+            for number in sorted(way):
+                if number in self.pairs and self._is_edited(number):
+                    return self.pairs[number].before, self.pairs[number].after
+        return None, None
+
+    def _is_edited(self, number: int) -> bool:
+        """Return whether a pair is of two operations, or of one on operands that do not correspond."""
+        one, other = self.flats[0].nodes[self.pairing.back[number]], self.flats[1].nodes[number]
+        return one.label != other.label or any(other_operands(one, other, self.pairing))
 
     def _inside(self, pair: Pair) -> Parting | None:
         """Return where they differ in the first differing step of a loop, or in the branch that was taken.

@@ -117,6 +117,10 @@ class Body:
     results: tuple[Operand, ...]
     runs: bool = True
 
+    def amount(self, what: Literal["flops", "nbytes"]) -> Amount:
+        """Return the `flops` or `nbytes` of one run of the body."""
+        return sum((getattr(one, f"{what}_inside") for one in self.equations), Amount())
+
 
 @dataclass(frozen=True, eq=False)
 class Equation:
@@ -138,6 +142,7 @@ class Equation:
       flops, nbytes: floating-point operations, and bytes read and written, of one execution of the equation by itself.
       repeats: how often it runs its bodies; None if that is known only at run time.
       has_effects: whether it has effects besides its results.
+      is_open: whether it does more operations, whose number is known only at run time.
       device: where it runs, `host`, `each of x=4`; empty if it runs with the rest of the program.
     """
 
@@ -161,6 +166,7 @@ class Equation:
     repeats: int | None = 1
     has_effects: bool = False
     device: str = ""
+    is_open: bool = False
 
     @property
     def depth(self) -> int:
@@ -182,9 +188,8 @@ class Equation:
 
     def _with_bodies(self, what: Literal["flops", "nbytes"]) -> Amount:
         if not self.bodies:
-            return Amount(getattr(self, what))
-        ran = [body for body in self.bodies if body.runs]
-        each = [sum((getattr(one, f"{what}_inside") for one in body.equations), Amount()) for body in ran]
+            return Amount(getattr(self, what), is_open=self.is_open and what == "flops")
+        each = [body.amount(what) for body in self.bodies if body.runs]
         if self.primitive == "cond":
             return Amount(max(one.known for one in each), any(one.is_open for one in each), is_most=True)
         return sum(each, Amount()).times(self.repeats)

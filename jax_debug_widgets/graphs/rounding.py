@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets.graphs.figures import EPSILON, TIMES, Figure, figure_of, root_mean_square
+from jax_debug_widgets.graphs.figures import EPSILON, TIMES, Figure, figure_of, is_ordinary, root_mean_square
 
 Steps = tuple[int, ...]
 
@@ -27,14 +27,15 @@ def half_step(dtype: Any) -> float:
 def error_of(narrow: Any, wide: Any, scale: float = 0.0) -> float:
     """Return the root mean square of the difference, relative to that of the wide array, or to `scale` if it is not 0.
 
-    It is infinite if the narrow array has a non-finite number where the wide one has a finite one.
+    Numbers that stand for infinity are left out, see `is_ordinary`. It is infinite if the narrow array has a non-finite
+    number where the wide one has a finite one.
     """
     if not narrow.size:
         return 0.0
     one, other = (_parts(array) for array in (narrow, wide))
     if (~np.isfinite(one) & np.isfinite(other)).any():
         return float("inf")
-    finite = np.isfinite(one) & np.isfinite(other)
+    finite = np.isfinite(one) & is_ordinary(other, narrow.dtype)
     largest = np.abs(other, where=finite, out=np.zeros(other.shape)).max()
     if not finite.any() or (largest == 0 and not np.abs(one[finite]).any()):
         return 0.0

@@ -66,13 +66,18 @@ def save(ran: ExecutedProgram, path: Path) -> SavedValues:
     about["dtypes"] = [one.dtype.name for one in own]
     # NumPy would save its foreign dtypes, such as bfloat16, as bytes without a name.
     stored = {
-        f"a{at}": one if one.dtype.kind in "biufc" else one.view(f"u{one.dtype.itemsize}") for at, one in enumerate(own)
+        f"a{at}": one.view(f"u{one.dtype.itemsize}") if is_foreign(one.dtype) else one for at, one in enumerate(own)
     }
     stored["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     write: Any = np.savez_compressed
     with path.open("wb") as file:
         write(file, **stored)
     return SavedValues(ran.program.name, path, len(ran.outputs), len(keys))
+
+
+def is_foreign(dtype: np.dtype[Any]) -> bool:
+    """Return whether another package has added a dtype to NumPy, such as bfloat16."""
+    return dtype.type.__module__ != "numpy"
 
 
 def load(path: Path) -> ExecutedProgram:

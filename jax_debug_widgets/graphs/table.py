@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from jax_debug_widgets.events.amounts import in_bytes, plural
@@ -67,12 +67,12 @@ class ProgramTable(Sequence[Equation]):
     @property
     def flops(self) -> Amount:
         """The floating-point operations of one run of the program."""
-        return sum((one.flops_inside for one in self.program.body.equations), Amount())
+        return self.program.body.amount("flops")
 
     @property
     def nbytes(self) -> Amount:
         """The bytes that the equations of one run read and write, as if none were fused."""
-        return sum((one.nbytes_inside for one in self.program.body.equations), Amount())
+        return self.program.body.amount("nbytes")
 
     def grouped(self, by: By) -> ProgramTable:
         """Return the same table with other rows.
@@ -146,7 +146,8 @@ _GROUP_COLUMNS = ("name", "equations", "role", "flops", "bytes")
 
 def _sum(equations: Sequence[Equation], what: Literal["flops", "nbytes"]) -> Amount:
     """Return the sum over all executions of these equations."""
-    return sum((Amount(getattr(one, what), is_most=one.conditional).times(one.times) for one in equations), Amount())
+    amounts = ((one, one.flops_inside if what == "flops" else one.nbytes_inside) for one in equations)
+    return sum((replace(own, is_most=one.conditional).times(one.times) for one, own in amounts), Amount())
 
 
 def _whole(count: int) -> str:

@@ -12,8 +12,12 @@ from collections.abc import Sequence
 ZERO = 2.0**-40
 """The part of its scale up to which a value is zero; the rounding errors of a long float64 computation are below it."""
 
-_ADDS = frozenset({"add", "add_any", "cumsum", "reduce_sum", "sub"})
+_ADDS = frozenset({
+    "add", "add_any", "cumsum", "reduce_sum", "reduce_window_sum", "scatter-add", "scatter-sub", "sub",
+})  # fmt: skip
 """Primitives in whose results numbers cancel."""
+
+_ADDS_PRODUCTS = frozenset({"conv_general_dilated", "dot_general"})
 
 _KEEPS = frozenset({
     "abs", "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice", "dynamic_update_slice",
@@ -39,7 +43,7 @@ def scale_of(
     scale = 0.0
     if primitive in _ADDS:
         scale = terms * max(sizes, default=0.0)
-    elif primitive == "dot_general":
+    elif primitive in _ADDS_PRODUCTS:
         scale = terms * math.prod(sizes)
     elif any(scales):
         scale = _carried(primitive, sizes, scales, power)

@@ -35,7 +35,7 @@ def test_the_check_of_nonfinite_numbers_changes_no_bit(name):
     x = np.linspace(0.1, 1.7, 96, dtype=np.float32)
     expected = jax.jit(PROGRAMS[name])(x)
     with jdw.capture(check="nonfinite") as run:
-        given = jax.jit(lambda x: PROGRAMS[name](x))(x)
+        given = jax.jit(PROGRAMS[name])(x)
     np.testing.assert_array_equal(given, expected)
     assert run.findings == []
 

@@ -251,3 +251,33 @@ def test_a_number_made_of_a_zero_is_compared_as_itself():
     )
     assert not found.close
     assert "jnp.log" in found.headline
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("mask", [-1e9, -np.inf])
+def test_digits_that_were_lost_before_a_mask_are_not_lost_behind_it(mask):
+    def f(q, k):
+        scores = (q @ k.T + 1e4) - 1e4
+        return jax.nn.softmax(jnp.where(jnp.tri(6, dtype=bool), scores, mask))
+
+    found = jdw.compare(f, *np.float32(np.random.default_rng(0).normal(size=(2, 6, 4))), against="float64")
+    assert found.worst.equation.names == ("scores",)
+    assert all(one.growth < 10 for one in found.roundings if one is not found.worst), found
+
+
+SUMS_TO_ZERO = {
+    "scatter-add": lambda a, b: jnp.zeros(2).at[jnp.array([0, 0, 1])].add(jnp.stack([a, -b, 0.0 * a])),
+    "reduce_window_sum": lambda a, b: lax.reduce_window(jnp.stack([a, -b]), 0.0, lax.add, (2,), (1,), "VALID"),
+    "conv_general_dilated": lambda a, b: jnp.convolve(jnp.stack([a, b]), jnp.array([1.0, -1.0]), "valid"),
+}
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("f", SUMS_TO_ZERO.values(), ids=SUMS_TO_ZERO)
+def test_a_sum_that_is_zero_but_for_rounding_loses_no_digits(f):
+    def both(x):
+        return f(jnp.cumsum(x)[-1], jnp.cumsum(x[::-1])[-1])
+
+    x = np.float32(np.random.default_rng(1).uniform(size=301))
+    found = jdw.compare(both, x, against="float64")
+    assert all(one.growth < 1e4 for one in found.roundings), found

@@ -79,6 +79,25 @@ def test_inside_a_scan_the_line_and_the_step_are_told():
     assert f"at step {found.first.step[0]}" in found.headline
 
 
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_operation_that_moves_the_values_of_an_earlier_step_is_not_said_to_be_compiled_otherwise(reverse):
+    def loop(x):
+        def body(c, a):
+            moved = c[None]
+            return c + a / 7.0, moved
+
+        return lax.scan(body, x[0], x, reverse=reverse)
+
+    x = ARRAYS[0]
+    found = jdw.compare(loop, x, against="op-by-op")
+    exact = np.asarray(x) / np.float32(7)
+    rewritten = np.asarray(x) * (np.float32(1) / np.float32(7))
+    (differ,) = np.nonzero(exact != rewritten)
+    assert found.first.equation.primitive == "div", found
+    assert found.first.step == (differ[-1 if reverse else 0],)
+
+
 def test_a_program_that_calls_the_host_is_run_but_not_searched():
     calls = []
 

@@ -44,6 +44,19 @@ def test_values_of_an_earlier_run_are_compared_with_those_of_now(tmp_path, trans
     assert "before in before.npz" in str(other)
 
 
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "uint4", "complex64", "bool", "float16"])
+def test_values_of_each_dtype_are_saved(tmp_path, dtype):
+    def f(x):
+        return x.astype(dtype), x
+
+    jdw.compare(f, jnp.arange(4.0), save=tmp_path / "values.npz")
+    found = jdw.compare(f, jnp.arange(4.0), against=f"saved:{tmp_path / 'values.npz'}")
+    assert found.equal and found.pairs, found
+    other = jdw.compare(lambda x: f(1 - x), jnp.arange(4.0), against=f"saved:{tmp_path / 'values.npz'}")
+    assert not other.close
+
+
 def test_an_existing_file_of_values_is_not_overwritten(ours, tmp_path):
     file = tmp_path / "before.npz"
     jdw.compare(before, *ARGUMENTS, save=file)

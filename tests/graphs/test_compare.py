@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from functools import partial
 
 import jax
@@ -306,3 +307,81 @@ def test_the_operands_that_the_first_pair_does_not_share_are_named():
         lambda x, w: jnp.tanh(x @ w), lambda x, w: jnp.tanh(x @ w.T), jnp.eye(2), jnp.arange(4.0).reshape(2, 2)
     )
     assert "; other operands: w → transpose_1" in str(found)
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("mask", [-1e9, -1e30, -np.inf, float(np.finfo(np.float32).min)])
+def test_the_line_before_a_mask_is_named_whatever_number_masks(mask):
+    def attention(scale):
+        def f(q, k):
+            scores = q @ k.T * scale
+            return jax.nn.softmax(jnp.where(jnp.tri(6, dtype=bool), scores, mask))
+
+        return f
+
+    q, k = jnp.asarray(np.random.default_rng(0).normal(size=(2, 6, 4)), jnp.float32)
+    found = jdw.compare(attention(0.5), attention(1.0), q, k)
+    assert found.first.before.names == found.first.after.names == ("scores",), found
+
+
+def test_a_small_number_beside_a_large_one_is_judged_by_its_size_only_if_that_stands_for_infinity():
+    for large, verdict in ((1e7, "close"), (1e9, "differs"), (np.inf, "differs")):
+        assert figure_of(np.float32([large, 1.0]), np.float32([large, 1.5])).verdict == verdict
+    assert figure_of(np.float16([6e4, 1.0]), np.float16([6e4, 1.5])).verdict == "differs"
+    assert figure_of(np.float32([1e9, 1e8, 2.0]), np.float32([1e9, 1e8, 1.5])).verdict == "differs"
+    assert figure_of(np.float32([1e9, 1e7, 2.0]), np.float32([1e9, 1e7, 1.5])).verdict == "close"
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("loop", ["scan", "while", "cond"])
+def test_branches_that_are_swapped_inside_of_a_loop_are_named_with_the_line_of_their_cond(loop):
+    def of(first, second):
+        def step(x):
+            return lax.cond(x > 0, first, second, x)
+
+        def f(x):
+            if loop == "cond":
+                return lax.cond(x > -9, step, lambda x: x, x)
+            if loop == "scan":
+                return lax.scan(lambda x, _: (step(x), None), x, length=2)[0]
+            return lax.while_loop(lambda x: x > 0, step, x)
+
+        return f
+
+    found = jdw.compare(of(lambda _: -9.0, lambda x: x), of(lambda _: -8.0, lambda x: x), 1.0)
+    assert found.returned and found.first.before.primitive == found.around[-1].before.primitive == "cond", found
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(("edit", "edited"), [("var + 0.1", "add"), ("1.1 * var", "mul"), ("var", None)])
+def test_the_line_is_named_from_which_close_values_come_that_differ_later(tmp_path, edit, edited):
+    def of(name, denominator):
+        file = tmp_path / f"{name}.py"
+        file.write_text(
+            "import jax, jax.numpy as jnp\n"
+            "def f(x, w):\n"
+            "    var = jnp.mean(x * x)\n"
+            f"    h = (x * jax.lax.rsqrt({denominator})).astype(jnp.bfloat16)\n"
+            "    return jnp.dot(h, w, preferred_element_type=jnp.float32)\n"
+        )
+        return runpy.run_path(str(file))["f"]
+
+    x, w = jnp.asarray(np.random.default_rng(0).normal(size=(2, 8)), jnp.float32)
+    found = jdw.compare(of("one", "var"), of("two", edit), x, w.astype(jnp.bfloat16))
+    if edited is None:
+        assert found.equal and found.origin == (None, None)
+        return
+    assert found.first.after.primitive == "dot_general" and found.origin[0] is None
+    assert found.origin[1].primitive == edited and found.origin[1].source.line == 4
+    assert "first at one.py:5 and two.py:5, from two.py:4" in str(found), found
+
+
+@pytest.mark.behaviour("G1")
+def test_a_constant_of_a_chaotic_loop_is_named_at_the_step_at_which_the_values_part():
+    def of(rate):
+        return lambda x: lax.scan(lambda c, _: (rate * c * (1 - c), None), x, length=60)[0]
+
+    found = jdw.compare(of(3.9), of(3.900001), 0.3)
+    (step,) = found.steps
+    assert step > 1 and [one.primitive for one in found.origin] == ["mul", "mul"], found
+    assert "mul 3.900001 c" in str(found) and found.first.before.operands[0].text != "3.9"

@@ -76,3 +76,32 @@ def test_a_body_that_runs_only_compiled_is_compared_as_a_whole():
 
     found = jdw.compare(f(1), f(2), X)
     assert not found.equal and found.first.after.primitive in ("shard_map", "pure_callback")
+
+
+def looped(grown, *, reverse=False):
+    mesh = cpu_mesh((4,), ("i",))
+
+    def per_device(x):
+        def inner(c, step):
+            d = grown(c, step, lax.axis_index("i"))
+            return d + lax.psum(d, "i") / 8, step
+
+        def outer(c, step):
+            return lax.scan(inner, c, jnp.arange(2.0) + step, reverse=reverse)
+
+        return lax.scan(outer, x, jnp.arange(3.0), reverse=reverse)[0]
+
+    return lambda x: jax.shard_map(per_device, mesh=mesh, in_specs=ROWS, out_specs=ROWS)(x) * 2
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize(("reverse", "steps"), [(False, (1, 1)), (True, (2, 1))])
+def test_the_step_of_a_loop_in_a_shard_map_is_told(reverse, steps):
+    def of(factor):
+        return looped(lambda c, step, i: c * jnp.where((step >= 2) & (i == 2), factor, 1.0), reverse=reverse)
+
+    found = jdw.compare(of(1.5), of(1.25), X)
+    assert [one.after.primitive for one in found.around] == ["shard_map", "scan", "scan"], found
+    assert found.first.after.source.line == of.__code__.co_firstlineno + 1
+    assert found.steps == steps, found
+    assert jdw.compare(of(1.5), of(1.5), X).equal

@@ -285,3 +285,18 @@ def test_a_body_that_only_returns_another_value_says_which():
     found = jdw.diff(carrying(True), carrying(False), X[0])
     assert found.headline.endswith("1 changed (inside: other results)")
     assert "returns new → carry" in str(found)
+
+
+@pytest.mark.behaviour("G6")
+@pytest.mark.parametrize("derived", [lambda f: f, jax.grad], ids=["plain", "grad"])
+def test_another_solver_of_a_root_is_another_program(derived):
+    def root(steps, rate=1.0):
+        def newton(g, x):
+            return lax.fori_loop(0, steps, lambda _, x: x - rate * g(x) / jax.grad(g)(x), x)
+
+        return derived(lambda a: lax.custom_root(lambda x: x**3 - a, 1.5, newton, lambda g, y: y / g(1.0)))
+
+    assert jdw.diff(root(20), root(20), 2.0).is_same
+    for other in (root(10), root(20, 0.5)):
+        found = jdw.diff(root(20), other, 2.0)
+        assert not found.is_same and found.of_kind("changed"), found

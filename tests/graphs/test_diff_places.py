@@ -143,3 +143,19 @@ def test_an_edited_copy_of_a_function_is_paired_by_its_columns():
 
     found = jdw.diff(f, g, X)
     assert set(found.counts) == {"same", "changed"}, found
+
+
+@pytest.mark.behaviour("G6")
+def test_two_values_of_one_name_and_line_are_told_by_the_name_that_one_has_in_the_other_program():
+    def of(parts):
+        def f(x):
+            a, b = parts(x)
+            return jnp.sin(a) + 2.0 * b
+
+        return f
+
+    one, other = of(lambda x: (x * 2.0, x * 3.0)), of(lambda x: (x * 3.0, x * 2.0))
+    found = jdw.diff(one, other, X)
+    texts = {str(difference) for change in found for difference in change.differences}
+    assert texts, found
+    assert all(before != after for before, _, after in (one.partition(" → ") for one in texts)), found

@@ -375,3 +375,22 @@ class Model:
 def test_a_callable_object_has_the_name_of_its_class(make):
     assert str(jdw.table(make(Model()), X)).startswith("Model:")
     assert str(jdw.diff(Model(), Model(), X)).startswith("Model → Model")
+
+
+@pytest.mark.behaviour("G5")
+def test_an_operation_that_runs_a_loop_of_unknown_length_has_open_flops():
+    def newton(g, x):
+        return lax.while_loop(lambda x: abs(g(x)) > 1e-3, lambda x: x - g(x) / jax.grad(g)(x), x)
+
+    def root(a):
+        return lax.custom_root(lambda x: x**3 - a, 1.5, newton, lambda g, y: y / g(1.0))
+
+    found = jdw.table(root, 2.0)
+    assert found.flops.is_open and any(one.flops.is_open for one in found.grouped("primitive").groups()), found
+    assert jdw.table(lambda key: jax.random.gamma(key, 2.0), jax.random.key(0)).flops.is_open
+
+
+@pytest.mark.behaviour("G5")
+def test_a_search_is_counted_as_what_jax_makes_of_it():
+    steps = [jdw.table(jnp.searchsorted, jnp.arange(float(size)), 3.5).flops.known for size in (16, 4096)]
+    assert steps[0] > 10 and steps[1] > steps[0]

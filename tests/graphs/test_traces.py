@@ -289,3 +289,52 @@ def test_a_primitive_whose_program_holds_a_value_of_the_trace_is_traced_alike():
 
     assert jdw.traces(f, X).verdict == "same"
     assert jdw.diff(f, f, X).is_in_order
+
+
+RNG = np.random.default_rng()
+
+
+class Counting:
+    calls = 0
+
+
+def drawn_from_a_generator(x):
+    return x * RNG.normal()
+
+
+def counted_in_an_object(x):
+    Counting.calls += 1
+    return x * Counting.calls
+
+
+ITEMS = [0] * 100
+
+
+def counted_in_a_long_list(x):
+    ITEMS.append(len(ITEMS))
+    return x * len(ITEMS)
+
+
+@pytest.mark.behaviour("G7")
+@pytest.mark.parametrize(
+    ("f", "told"),
+    [
+        (drawn_from_a_generator, "draws a number from `RNG`, which an earlier trace has advanced"),
+        (counted_in_an_object, "`Counting.calls`, which it reads, has changed between the traces: 1 → 2"),
+        (counted_in_a_long_list, "`ITEMS`, which it reads, has changed between the traces"),
+    ],
+)
+def test_a_cause_outside_of_the_function_is_named(f, told):
+    found = jdw.traces(f, jnp.ones(3))
+    assert found.verdict == "another program" and told in str(found.causes), found
+
+
+@pytest.mark.behaviour("G7")
+@pytest.mark.parametrize("numbers", ["{1.5, 2.5}", "set([1.5, 2.5])", "frozenset((1, 2))", "NUMBERS"])
+def test_a_set_of_numbers_has_one_order(tmp_path, monkeypatch, numbers):
+    file = tmp_path / "numbers_in_set.py"
+    file.write_text(f"NUMBERS = {{1.5, 2.5, 3}}\ndef f(x):\n    return sum(x * one for one in {numbers})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = jdw.traces(importlib.import_module("numbers_in_set").f, jnp.ones(3))
+    monkeypatch.delitem(sys.modules, "numbers_in_set")
+    assert found.verdict == "same" and not found.causes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import jax
@@ -58,8 +59,21 @@ class Evaluated:
             return results
 
         if equation.primitive.name == "shard_map":
-            yield from _on_devices(equation, inputs, (*key[0], (key[1], "jaxpr")))
+            yield from _OnDevices(equation, inputs, (*key[0], (key[1], "jaxpr"))).turns()
             return
+        for _ in turns_of(equation, inputs, run):
+            yield found.pop()
+
+    def steps(self, key: Key) -> Iterator[tuple[str, int | None, Evaluated]]:
+        """Run a loop of a body that runs on all devices: yield the key of its body, the step, and its values."""
+        equation, inputs = self._held[key]
+        found: list[tuple[str, int | None, Evaluated]] = []
+
+        def run(body: str, number: int | None, program: Any, operands: Sequence[Any]) -> list[Any]:
+            own = Evaluated(keep=self._keep)
+            found.append((body, number, own))
+            return own.run(*opened(program), operands, (*key[0], (key[1], body)))
+
         for _ in turns_of(equation, inputs, run):
             yield found.pop()
 
@@ -97,35 +111,69 @@ class Evaluated:
                 results = bind(equation, inputs)
                 self._advance()
                 self.values[path, number] = tuple(self._keep(one) for one in results if _is_array(one))
-                if equation.primitive.name in _WITH_TURNS and not equation.effects:
+                if equation.primitive.name in _WITH_TURNS and not _has_effects(equation):
                     self._held[path, number] = equation, inputs
             known.update(zip(equation.outvars, results, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
 
 
-def _on_devices(equation: core.JaxprEqn, inputs: Sequence[Any], path: Path) -> Iterator[Turn]:
-    """Run the body of a `shard_map` equation by equation: one turn, whose values have a first axis for the devices.
+class _OnDevices:
+    """Runs the body of a `shard_map` equation by equation; the values have a first axis for the devices."""
 
-    A body that JAX cannot run in this way has no turns.
-    """
-    params = equation.params
-    jaxpr, consts = opened(params["jaxpr"])
-    manual = params.get("newly_manual_axes") or params.get("manual_axes") or params["mesh"].axis_names
-    axes = tuple(one for one in params["mesh"].axis_names if one in manual)
+    def __init__(self, equation: core.JaxprEqn, inputs: Sequence[Any], path: Path) -> None:
+        self._equation, self._inputs, self._path = equation, inputs, path
 
-    def run(*operands: Any) -> Any:
-        own = Evaluated(keep=lambda value: value[None])
-        own.run(jaxpr, consts, operands, path)
-        return own.outputs, own.values
+    def turns(self) -> Iterator[Turn]:
+        """Return one turn. A body that JAX cannot run in this way has no turns."""
+        return self._turns_of((), None, 1)
 
-    specs = {"in_specs": tuple(params["in_specs"]), "out_specs": PartitionSpec(axes), "axis_names": {*axes}}
-    try:
-        mapped = jax.shard_map(run, mesh=params["mesh"], check_vma=params.get("check_vma", True), **specs)
-        outputs, values = mapped(*inputs)
-    except Exception:  # noqa: BLE001 - not all operations run outside of a compiled program; the whole is compared then.
-        return
-    its = {key: tuple(map(on_host, own)) for key, own in values.items()}
-    yield Turn("jaxpr", None, list(map(on_host, outputs)), its)
+    def _inside(self, around: Sequence[tuple[Key, int | None]]) -> Callable[[Key], Iterator[Turn]]:
+        """Return what runs the steps of a loop in this body, which is so many loops deep: first one, then more of them."""
+
+        def inside(key: Key) -> Iterator[Turn]:
+            done = 0
+            for most in _AT_ONCE:
+                found = list(self._turns_of(around, key, most))
+                yield from found[done:]
+                if len(found) < most:
+                    return
+                done = most
+
+        return inside
+
+    def _turns_of(self, around: Sequence[tuple[Key, int | None]], key: Key | None, most: int) -> Iterator[Turn]:
+        params = self._equation.params
+        jaxpr, consts = opened(params["jaxpr"])
+        manual = params.get("newly_manual_axes") or params.get("manual_axes") or params["mesh"].axis_names
+        axes = tuple(one for one in params["mesh"].axis_names if one in manual)
+        about: list[tuple[str, int | None]] = []
+
+        def run(*operands: Any) -> Any:
+            own = Evaluated(keep=lambda value: value[None])
+            own.run(jaxpr, consts, operands, self._path)
+            turns = [("jaxpr", None, own)]
+            for loop, number in (*around, *([(key, None)] if key is not None else [])):
+                steps = turns[-1][-1].steps(loop)
+                turns = (
+                    list(islice(steps, most)) if number is None else [next(one for one in steps if one[1] == number)]
+                )
+            about[:] = [(body, number) for body, number, _ in turns]
+            return [(one.outputs, one.values) for _, _, one in turns]
+
+        specs = {"in_specs": tuple(params["in_specs"]), "out_specs": PartitionSpec(axes), "axis_names": {*axes}}
+        try:
+            mapped = jax.shard_map(run, mesh=params["mesh"], check_vma=params.get("check_vma", True), **specs)
+            ran = mapped(*self._inputs)
+        except Exception:  # noqa: BLE001 - not all operations run outside of a compiled program; the whole is compared then.
+            return
+        for (body, number), (outputs, values) in zip(about, ran, strict=True):
+            its = {one: tuple(map(on_host, own)) for one, own in values.items()}
+            within = around if key is None else (*around, (key, number))
+            yield Turn(body, number, list(map(on_host, outputs)), its, self._inside(within))
+
+
+_AT_ONCE = (1, 16, 256)
+"""So many steps of a loop in a `shard_map` are run; the steps after these are not compared one by one."""
 
 
 _WITH_TURNS = ("scan", "while", "cond", "shard_map")
@@ -150,6 +198,11 @@ def evaluate(traced: Traced, advance: Callable[[], object] = _nothing) -> Evalua
 def given_to(traced: Traced) -> list[np.ndarray]:
     """The operands of a program as NumPy arrays; PRNG keys as their numbers."""
     return [on_host(jnp.asarray(one)) for one in traced.operands]
+
+
+def _has_effects(equation: core.JaxprEqn) -> bool:
+    """Whether an equation has effects besides those that only say which axis of a mesh it uses."""
+    return any(type(one).__name__ != "NamedAxisEffect" for one in equation.effects)
 
 
 def _is_array(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.numbers import on_host
-from jax_debug_widgets.graphs.figures import root_mean_square
+from jax_debug_widgets.graphs.figures import size_of
 from jax_debug_widgets.graphs.rounding import is_inexact
 from jax_debug_widgets.graphs.zeros import scale_of
 
@@ -27,8 +27,8 @@ def on_host_or_none(value: Any) -> np.ndarray | None:
 
 
 def size_in(array: np.ndarray | None) -> float:
-    """The root mean square of an array; 0 of what has no real or complex numbers."""
-    return 0.0 if array is None or not is_inexact(array) else root_mean_square(np.abs(array).astype(np.float64))
+    """The root mean square of an array, see `size_of`; 0 of what has no real or complex numbers."""
+    return 0.0 if array is None or not is_inexact(array) else size_of(np.abs(array).astype(np.float64), array.dtype)
 
 
 def scale_in(equation: core.JaxprEqn, inputs: Sequence[Any], size: float) -> float:
@@ -46,9 +46,23 @@ def _power_of(equation: core.JaxprEqn) -> float:
 def _terms(equation: core.JaxprEqn) -> float:
     """How many numbers an equation adds for each number of its result."""
     name, params = equation.primitive.name, equation.params
-    operand: Any = equation.invars[0].aval if equation.invars else None
-    if name == "dot_general":
-        return float(np.prod([operand.shape[axis] for axis in params["dimension_numbers"][0][0]]))
-    if name == "cumsum":
-        return float(operand.shape[params["axis"]])
-    return float(np.prod([operand.shape[axis] for axis in params["axes"]])) if name == "reduce_sum" else 1.0
+    sizes: list[Any] = [getattr(one.aval, "shape", ()) for one in equation.invars]
+    count = 1.0
+    match name:
+        case "dot_general":
+            count = _product(sizes[0][axis] for axis in params["dimension_numbers"][0][0])
+        case "conv_general_dilated":
+            count = _product(sizes[1]) / sizes[1][params["dimension_numbers"].rhs_spec[0]]
+        case "cumsum":
+            count = float(sizes[0][params["axis"]])
+        case "reduce_sum":
+            count = _product(sizes[0][axis] for axis in params["axes"])
+        case "reduce_window_sum":
+            count = _product(params["window_dimensions"])
+        case "scatter-add" | "scatter-sub":  # So many on average, and the number that was there.
+            count += _product(sizes[2]) / max(_product(sizes[0]), 1.0)
+    return count
+
+
+def _product(counts: Iterable[int]) -> float:
+    return float(np.prod([*counts]))

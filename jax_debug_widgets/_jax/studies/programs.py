@@ -24,13 +24,14 @@ from jax_debug_widgets._jax.passes.inventory import programs_in
 from jax_debug_widgets._jax.passes.program import outermost
 from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.studies.devices import device_of, devices_of
+from jax_debug_widgets._jax.studies.expansions import LOOPS_INSIDE, digest_of, expansion_of, runs_functions
 from jax_debug_widgets._jax.studies.flops import flops_of, nbytes_of
 from jax_debug_widgets._jax.studies.repeats import given_to, is_vecmat, repeats_of, runs_itself
 from jax_debug_widgets._jax.studies.texts import digest, name_of, params_of, text_of_array, without_addresses
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets._jax.studies.value_types import type_of
 from jax_debug_widgets._jax.tracing.cotangents import is_put_in
-from jax_debug_widgets.graphs.program import Body, Equation, Operand, Program, Role, Source
+from jax_debug_widgets.graphs.program import Amount, Body, Equation, Operand, Program, Role, Source
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,10 @@ class _Body:
             self._known[variable] = Operand("result", kind, name, number, position)
         stack, phase = self._scope_of(equation.source_info.name_stack)
         bodies = tuple(self._inside(number, at, equation, operands))
+        flops, params = Amount(0 if bodies else flops_of(equation)), params_of(equation)
+        if (expanded := self._expanded(equation)) is not None:
+            flops = expanded.amount("flops")
+            params |= {"runs": digest_of(expanded)} if runs_functions(equation) else {}
         source, *callers = self._sources(traceback_of(equation.source_info)) or (None,)
         return Equation(
             number=number,
@@ -167,20 +172,26 @@ class _Body:
             types=types,
             names=names,
             noted=tuple(one in self._names for one in equation.outvars),
-            params=params_of(equation),
+            params=params,
             source=source,
             callers=tuple(one for one in callers if one is not None),
             scope=stack,
             role="backward" if phase == "forward" and self._uses.transposed[at] else phase,
             times=self._times,
             conditional=self._place.conditional,
-            flops=0 if bodies else flops_of(equation),
+            flops=flops.known,
             nbytes=0 if bodies else nbytes_of(equation),
             bodies=bodies,
             repeats=repeats_of(equation),
             has_effects=any(type(one).__name__ != "NamedAxisEffect" for one in equation.effects),
             device=device_of(equation, self._place),
+            is_open=flops.is_open or equation.primitive.name in LOOPS_INSIDE,
         )
+
+    def _expanded(self, equation: core.JaxprEqn) -> Body | None:
+        """What JAX makes of a high-level operation; None for another one."""
+        program = expansion_of(equation)
+        return None if program is None else body_of(*opened(program), name_of(equation), self._reading)
 
     def _name(self, equation: core.JaxprEqn, variable: Any) -> str:
         if isinstance(variable, core.DropVar):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_debug_widgets.events.amounts import in_bytes
+from jax_debug_widgets.graphs.saved import is_foreign
 from jax_debug_widgets.session.run.tables import write_parquet
 from jax_debug_widgets.transport import reply
 from jax_debug_widgets.transport.columns import pack
@@ -36,7 +37,7 @@ def file_message(run: RunView, request: int, asked: Mapping[str, Any]) -> Messag
             _refuse_large(value.nbytes, written)
             file = io.BytesIO()
             # NumPy would save types that are not its own (bfloat16) as bytes without a name.
-            np.save(file, value if value.dtype.kind in "biufc" else value.astype(np.float32), allow_pickle=False)
+            np.save(file, value.astype(np.float32) if is_foreign(value.dtype) else value, allow_pickle=False)
         case "parquet":
             written = 'run.to_parquet("run.parquet")'
             _refuse_large(run.store.nbytes, written)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from jax_debug_widgets._jax.studies.op_by_op import Key, Numbers, compiled, op_by_op
+from jax_debug_widgets._jax.studies.op_by_op import Key, Numbers, Path, compiled, op_by_op
 from jax_debug_widgets._jax.studies.trace import Traced
 from jax_debug_widgets.graphs.against_op_by_op import AS_OP_BY_OP, OTHER_NUMBERS, AgainstOpByOp, Cause, Observed
 from jax_debug_widgets.graphs.figures import figure_of
@@ -74,7 +74,7 @@ class _Search:
             ]
             return AgainstOpByOp(self._program, outputs, "unknown", notes=notes, source_lines=lines)
         observed, is_same = self._observe(list(self._slow.values))
-        first = next((one for one in observed if one.differs), None)
+        first = min((one for one in observed if one.differs), key=self._when, default=None)
         pins: Sequence[Equation] = ()
         cause: Cause = "operation" if first else "unknown"
         if first is None and is_same:
@@ -116,6 +116,18 @@ class _Search:
         ]
         return found, _is_same(numbers.outputs, self._slow.outputs)
 
+    def _when(self, one: Observed) -> list[tuple[int, float]]:
+        """Return a key for the order in which the values of a program are ready.
+
+        A loop runs all of a step before the next, and is ready after its last step.
+        """
+        steps = iter(one.step)
+        when: list[tuple[int, float]] = []
+        for loop, number in _around(one.equation.path, self._equations):
+            step = next(steps, 0) if loop is not None and loop.primitive == "scan" else 0
+            when.append((number, -step if _runs_backwards(loop) else step))
+        return [*when, (one.equation.number, math.inf)]
+
     def _is_enough(self, keys: Sequence[Key]) -> bool:
         return _is_same(self._numbers(keys).outputs, self._slow.outputs)
 
@@ -149,17 +161,27 @@ class _Search:
 
 
 def _apart(
-    one: Sequence[Any], other: Sequence[Any], path: Any, equations: Any
+    one: Sequence[Any], other: Sequence[Any], path: Path, equations: Mapping[Key, Equation]
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return how far results are apart, and the first step at which they differ."""
     figures = tuple(figure_of(a, b) for a, b in zip(one, other, strict=True))
-    loops = [equations.get((path[:at], number)) for at, (number, _) in enumerate(path)]
-    depth = sum(loop is not None and loop.primitive == "scan" for loop in loops)
-    if not depth or all(figure.verdict == "equal" for figure in figures):
+    loops = [loop for loop, _ in _around(path, equations) if loop is not None and loop.primitive == "scan"]
+    if not loops or all(figure.verdict == "equal" for figure in figures):
         return figures, ()
-    lengths = one[0].shape[:depth]
-    steps = (tuple(map(int, step)) for step in np.ndindex(*lengths))
+    orders = [range(length) for length in one[0].shape[: len(loops)]]
+    orders = [order[::-1] if _runs_backwards(loop) else order for loop, order in zip(loops, orders, strict=True)]
+    steps = product(*orders)
     return figures, next(step for step in steps if not _is_same([a[step] for a in one], [b[step] for b in other]))
+
+
+def _around(path: Path, equations: Mapping[Key, Equation]) -> Iterator[tuple[Equation | None, int]]:
+    """Yield the equations that run the bodies along a path, outermost first, with their numbers."""
+    for at, (number, _) in enumerate(path):
+        yield equations.get((path[:at], number)), number
+
+
+def _runs_backwards(loop: Equation | None) -> bool:
+    return loop is not None and loop.params.get("reverse") == "True"
 
 
 def _is_same(one: Sequence[Any], other: Sequence[Any]) -> bool:

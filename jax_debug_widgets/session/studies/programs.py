@@ -23,6 +23,7 @@ from jax_debug_widgets.graphs.hlo import without_metadata
 from jax_debug_widgets.graphs.table import By
 from jax_debug_widgets.session.studies.asked import require_function
 from jax_debug_widgets.session.studies.seeds.asking import traced_with_seeds
+from jax_debug_widgets.session.studies.values_outside import changed_between, values_outside
 from jax_debug_widgets.taps.sites import phase_of
 from jax_debug_widgets.watch import is_library, names_of_variables
 
@@ -139,10 +140,9 @@ def traces_of(
 ) -> Traces:
     """Compare two traces of a function: are they the same program? See `jax_debug_widgets.traces`."""
     own, owner = _python_function(inspect.unwrap(function))
-    before, outside = traced(session, function, args, kwargs)[1], _values_outside(own, owner)
+    before, outside = traced(session, function, args, kwargs)[1], values_outside(own, owner)
     after = traced(session, function, args, kwargs)[1]
-    outside_now = _values_outside(own, owner)
-    changed = {name: (value, now) for name, now in outside_now.items() if (value := outside.get(name, now)) != now}
+    outside_now = values_outside(own, owner)
     lines: dict[str, set[int]] = {}
     for one in (*before.equations, *after.equations):
         if one.source is not None and not is_library(one.source.file):
@@ -159,7 +159,7 @@ def traces_of(
     at = f"{name_file(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
     causes += [
         (at, f"`{name}`, which it reads, has changed between the traces: {value} → {now}")
-        for name, (value, now) in changed.items()
+        for name, value, now in changed_between(outside, outside_now)
     ]
     others = None if seeds is None else traced_with_seeds(function, args, kwargs, seeds, name_file)
     return Traces(before.name, diff(before, after), causes, others)
@@ -173,22 +173,6 @@ def _python_function(function: Any) -> tuple[Any, Any]:
     if inspect.isfunction(function) or not inspect.isfunction(call):
         return function, None
     return call, function
-
-
-def _values_outside(function: Any, owner: Any) -> dict[str, str]:
-    """Return the plain values that a function reads from its closure, module, defaults and object: name -> text."""
-    if not inspect.isfunction(function):
-        return {}
-    outside = inspect.getclosurevars(function)
-    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-    attributes = {f"self.{name}": value for name, value in getattr(owner, "__dict__", {}).items()}
-    values = {**outside.globals, **outside.nonlocals, **defaults, **attributes}
-    plain = bool | int | float | complex | str | list | tuple | dict | type(None)
-    return {name: repr(value)[:_LONGEST] for name, value in values.items() if isinstance(value, plain)}
-
-
-_LONGEST = 200
-"""The most characters of a value that are compared and shown."""
 
 
 def _names_in(file: str, function: Any) -> Mapping[str, Any]:
