@@ -92,3 +92,25 @@ def test_a_run_is_shown_by_the_name_that_its_user_gave_it():
     with jdw.capture(name="lr3") as run:
         pass
     assert repr(run).startswith("<Run 'lr3' (capture): done")
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("--watch-all --break-on 'loss > 10'", {"watch": True, "break_on": "loss > 10"}),
+        ("--watch h,b --break-on nan --values", {"watch": "h,b", "break_on": "nan", "values": True}),
+        ("--watch h --break-on h --break-on 'h > b'", {"watch": "h", "break_on": ["h", "h > b"]}),
+        ("--watch-ops --histogram --every 3 --lanes", {"ops": True, "histograms": True, "every": 3, "lanes": True}),
+        ("--watch h --when 'h > 1' --check oob", {"watch": "h", "when": "h > 1", "check": "oob"}),
+        ("--config lr=3 --record-max-mb 5 --no-debug", {"config": {"lr": 3}, "record_max_mb": 5, "debug": False}),
+    ],
+)
+def test_a_line_and_the_same_arguments_make_the_same_options(line, arguments):
+    assert parse(line, echo_by_default=False)[0] == Options.of(**arguments)
+
+
+def test_a_condition_over_an_array_holds_in_a_cell_as_in_a_capture(ours):
+    ours.ip.push({"f": jax.vmap(jax.jit(lambda x: [loss := x * 9, loss + 1][1])), "xs": jax.numpy.float32([0, 1, 2])})
+    ours.run("%jaxdebug --watch-all --break-on 'loss > 10' f(xs)")
+    notes = jdw.last().notes
+    assert any("loss > 10 (--break-on) skipped" in note for note in notes), notes
