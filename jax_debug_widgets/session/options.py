@@ -255,7 +255,8 @@ def _path_of(path: Any) -> str | None:
     except TypeError:
         msg = f"record must be the path of a folder, got {path!r}"
         raise TypeError(msg) from None
-    refuse_file(found or "")
+    if found is not None:
+        refuse_file(found)
     return found
 
 

@@ -71,6 +71,14 @@ def test_a_file_that_is_there_is_no_folder_to_record_into(tmp_path):
         jdw.capture(record=script)
 
 
+@pytest.mark.parametrize("path", ["", " ", ".", "..", "../", "/", "~", "runs/.."])
+def test_a_run_is_recorded_into_a_folder_with_a_name(path):
+    with pytest.raises(ValueError, match=r"does not name: write '.*run\.jdw'"):
+        jdw.capture(record=path)
+    with pytest.raises(UsageError, match="does not name"):
+        parse(f"--record {path!r}", echo_by_default=False)
+
+
 def test_a_script_writes_unmatched_names_and_the_path_of_the_run_to_stderr(capsys, tmp_path):
     f = jax.jit(lambda x: x * 2)
     with jdw.capture(record=tmp_path / "s.jdw"):
