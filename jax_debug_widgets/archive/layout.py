@@ -67,12 +67,17 @@ def refuse_zip(path: str) -> None:
 
 
 def refuse_file(path: str) -> None:
-    """Refuse an existing file as the target of a recording: runs are recorded into folders.
+    """Refuse an existing file as the target of a recording: runs are recorded into folders of their own.
 
     Raises:
-      RunFileError: the path is an existing file, or the name of a zip file.
+      RunFileError: the path is an existing file, the name of a zip file, empty, or a folder without a name, such as `..`.
     """
     refuse_zip(path)
+    if not path.strip() or Path(path).name in ("", "..", "~"):
+        example = os.path.join(path.strip(), "run.jdw")
+        raise RunFileError(
+            f"a run is recorded into a folder of its own, which {path!r} does not name: write {example!r}"
+        )
     if os.path.isfile(os.path.expanduser(path)):
         stem = os.path.splitext(path)[0]
         better = f"{stem}.jdw" if f"{stem}.jdw" != path else f"{stem}-2.jdw"

@@ -45,6 +45,9 @@ from jax_debug_widgets.store import Budget, Store
 
 _OF_EVENTS = (EVENTS, WATCHED, ARRAYS)
 
+_WRITER_KEYS = ("host", "pid", "started")
+"""What distinguishes the process that writes a run."""
+
 _TRIES = 5
 """How often reading is tried again after a file was sealed or removed meanwhile."""
 
@@ -113,6 +116,15 @@ def read_state(path: Path) -> dict[str, Any]:
     """
     files = files_at(path)
     return read_last_state(files, f"{_processes(files, path)[0]}/{STATE}", [])
+
+
+def is_another_run(path: Path, process: int, about: dict[str, Any]) -> bool:
+    """Whether another run is at this path now than the one with these facts, whose part `process` was read."""
+    try:
+        state = read_last_state(files_at(path), f"p{process:05d}/{WRITER}", [])
+    except (OSError, RunFileError):
+        return False  # Nothing is there at the moment.
+    return any(state[name] != about.get(name) for name in _WRITER_KEYS if name in state)
 
 
 def read_run(path: Path, budget: Budget) -> SavedRun:
@@ -199,7 +211,7 @@ class RunReader:
         Raises:
           RunFileError: it is not the process that had written what was read before.
         """
-        writer = tuple(state.get(name) for name in ("host", "pid", "started"))
+        writer = tuple(map(state.get, _WRITER_KEYS))
         if state and self._writer not in (None, writer):
             raise RunFileError(f"{self._path} is another run now")
         self._writer = writer if state else self._writer

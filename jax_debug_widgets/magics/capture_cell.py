@@ -14,7 +14,7 @@ from jax_debug_widgets.breakpoints import unwatched
 from jax_debug_widgets.events import Stopped
 from jax_debug_widgets.magics.calls import CallWatch
 from jax_debug_widgets.magics.cell import MAGIC
-from jax_debug_widgets.magics.options import parse
+from jax_debug_widgets.magics.options import help_of_options, parse
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.widgets import summary
 
@@ -57,7 +57,10 @@ class CellCapture:
         if rest:
             from IPython.core.error import UsageError
 
-            raise UsageError(f"jaxdebug: {rest!r} is no option; the code goes on the lines below %%jaxdebug")
+            flag = f"--{rest.split()[0].lstrip('-')}"
+            is_flag = flag in help_of_options().replace(",", " ").split()
+            meant = f"did you mean {flag}? The" if is_flag else "the"
+            raise UsageError(f"jaxdebug: {rest!r} is no option; {meant} code goes on the lines below %%jaxdebug")
         show_the_magic(sys._getframe(1).f_code.co_filename, line)
         recording = self.begin(title, options)
         recording.run.is_called_by_its_call = True

@@ -212,7 +212,8 @@ def options_of(
     try:
         watch = _watch_of(values)
         values["check"] = checks_of(values["check"])
-        refuse_file(values["record"] or "")
+        if values["record"] is not None:
+            refuse_file(values["record"])
         values["config"] = config_of(values["config"], expand)
         return Options(**values, watch=watch)
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,6 +41,9 @@ _PAUSE_S, _LONGEST_PAUSE_S = 0.03, 1.0
 
 _PATIENCE_S = 5.0
 """How long a followed run may be unreadable: a shared file system may be away for a moment."""
+
+_LOOK_AGAIN_S = 2.0
+"""The time in seconds between two looks whether another run has taken the place of one that is over."""
 
 _SHARE = 1 / 5
 """The largest share of time spent on looking."""
@@ -134,6 +138,7 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
             return min(_PAUSE_S + (time.thread_time() - began) / _SHARE, _LONGEST_PAUSE_S)
         follower.end()
         run.followed_to_end.set()
+        _notice_another(session, run)
         return None
 
     if run.follow():
@@ -141,7 +146,29 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
         Pump(tick).start()
     else:
         run.followed_to_end.set()
+        _notice_another(session, run)
     return run
+
+
+def _notice_another(session: Loading, run: LoadedRun) -> None:
+    """Look from time to time whether another run is recorded at the path of a run that is over; a note says so."""
+    from jax_debug_widgets.archive.reader import is_another_run
+
+    known = weakref.ref(run)
+
+    def tick() -> float | None:
+        run = known()
+        if run is None:  # Nobody has the run any more.
+            return None
+        if not is_another_run(run.path, run.process, run.saved.about):
+            return _LOOK_AGAIN_S
+        run.note(f"{run.path} holds another run now: `jdw.load(path, follow=True)` reads it. This is the run before.")
+        session.panels.send_news(run)
+        session.panels.refresh(run)
+        return None
+
+    if run.path.is_dir():
+        Pump(tick).start()
 
 
 def _load_all(session: Loading, paths: list[Path], budget: Budget) -> LoadedRuns:

@@ -113,13 +113,12 @@ class Options:
         refuse_unknown(others)
         others["record"] = _path_of(others.get("record"))
         watched = Watch.of(watch, ops=ops, every=every, values=values, histograms=histograms, when=when, lanes=lanes)
-        conditions = conditions_of(break_on)
-        if watched is not None and conditions:
-            watched = watched.stopping(_stops([parse_condition(one, watched.names) for one in conditions]))
-        return cls(every=every, watch=watched, break_on=conditions, check=checks_of(check), **others)
+        return cls(every=every, watch=watched, break_on=conditions_of(break_on), check=checks_of(check), **others)
 
     def __post_init__(self) -> None:
-        _ = self.policy()
+        stops = _stops(self.policy().conditions)
+        if self.watch is not None and self.watch.stops != stops:
+            object.__setattr__(self, "watch", self.watch.stopping(stops))
         for name in ("echo", "debug", "barrier", "prompt", "exact"):
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 msg = f"{name} must be True or False, got {value!r}"
@@ -129,15 +128,7 @@ class Options:
             msg = f"every must be at least 1, got {self.every!r}"
             raise ValueError(msg)
         for name in ("timeout", "stuck_after", "max_events", "max_mb", "max_ended_mb", *_MAY_BE_NONE[1:]):
-            value = getattr(self, name)
-            if value is None and name in _MAY_BE_NONE:
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                msg = f"{name} must be a number, got {value!r}"
-                raise TypeError(msg)
-            if not value > 0 or math.isnan(value):
-                msg = f"{name} must be greater than 0, got {value!r}"
-                raise ValueError(msg)
+            _refuse_limit(name, getattr(self, name))
         _refuse_count(self.keep_inputs)
         for name, kind, words in (("title", str, "a string"), ("name", str, "a string"), ("config", Mapping, "a dict")):
             if not isinstance(value := getattr(self, name), kind):
@@ -202,6 +193,17 @@ class Options:
         return _in_bytes(self.max_ended_mb)
 
 
+def _refuse_limit(name: str, value: Any) -> None:
+    if value is None and name in _MAY_BE_NONE:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        msg = f"{name} must be a number, got {value!r}"
+        raise TypeError(msg)
+    if not value > 0 or math.isnan(value):
+        msg = f"{name} must be greater than 0, got {value!r}"
+        raise ValueError(msg)
+
+
 def _refuse_beside_exact(options: Options) -> None:
     if options.exact and options.break_on:
         raise ValueError("exact and break_on cannot go together: a stop would hold the twin, and not the program")
@@ -253,7 +255,8 @@ def _path_of(path: Any) -> str | None:
     except TypeError:
         msg = f"record must be the path of a folder, got {path!r}"
         raise TypeError(msg) from None
-    refuse_file(found or "")
+    if found is not None:
+        refuse_file(found)
     return found
 
 

@@ -168,6 +168,26 @@ def test_a_new_run_in_the_same_folder_is_not_taken_for_the_followed_one(tmp_path
         assert [event.text for event in run.events] == ["1"]
 
 
+@pytest.mark.parametrize("moment", ["while it is followed", "after its end"])
+def test_a_follower_reports_that_another_run_has_taken_the_place(tmp_path, monkeypatch, moment):
+    monkeypatch.setattr(loading, "_LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(loading, "_PATIENCE_S", 0.01)
+    step, folder = jax.jit(lambda x: jax.debug.print("{x}", x=x)), tmp_path / "run.jdw"
+    with jdw.capture(record=folder):
+        step(1)
+        until(lambda: len(jdw.load(folder).events) == 1)
+        run = jdw.load(folder, follow=True)
+        if moment == "while it is followed":
+            folder.rename(tmp_path / "old.jdw")
+    if moment == "after its end":
+        assert run.wait(30)
+        shutil.rmtree(folder)
+    with jdw.capture(record=folder):
+        step(2)
+    until(lambda: any("another run now" in note for note in run.notes))
+    assert [event.text for event in run.events] == ["1"] and not run.goes_on
+
+
 FULL = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

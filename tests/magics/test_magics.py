@@ -233,7 +233,9 @@ MISTAKES = {
     "%%jaxdebug --every --watch-all\nf(1.)": "--every wants to know N; write `--every 10`",
     "%%jaxdebug --values=yes\nf(1.)": "--values takes no value",
     "%jaxdebug cost --timeout soon f(1.)": "--timeout takes a number, not 'soon'; write `--timeout 30`",
-    "%%jaxdebug f(1.)\nf(2.)": "'f(1.)' is no option",
+    "%%jaxdebug f(1.)\nf(2.)": "'f(1.)' is no option; the code goes on the lines below",
+    "%%jaxdebug watch-all\nf(2.)": "'watch-all' is no option; did you mean --watch-all? The code goes on the lines below",
+    "%%jaxdebug -watch y\nf(2.)": "'-watch y' is no option; did you mean --watch? The code goes on the lines below",
 }
 
 

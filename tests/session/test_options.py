@@ -71,6 +71,14 @@ def test_a_file_that_is_there_is_no_folder_to_record_into(tmp_path):
         jdw.capture(record=script)
 
 
+@pytest.mark.parametrize("path", ["", " ", ".", "..", "../", "/", "~", "runs/.."])
+def test_a_run_is_recorded_into_a_folder_with_a_name(path):
+    with pytest.raises(ValueError, match=r"does not name: write '.*run\.jdw'"):
+        jdw.capture(record=path)
+    with pytest.raises(UsageError, match="does not name"):
+        parse(f"--record {path!r}", echo_by_default=False)
+
+
 def test_a_script_writes_unmatched_names_and_the_path_of_the_run_to_stderr(capsys, tmp_path):
     f = jax.jit(lambda x: x * 2)
     with jdw.capture(record=tmp_path / "s.jdw"):
@@ -92,3 +100,25 @@ def test_a_run_is_shown_by_the_name_that_its_user_gave_it():
     with jdw.capture(name="lr3") as run:
         pass
     assert repr(run).startswith("<Run 'lr3' (capture): done")
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("--watch-all --break-on 'loss > 10'", {"watch": True, "break_on": "loss > 10"}),
+        ("--watch h,b --break-on nan --values", {"watch": "h,b", "break_on": "nan", "values": True}),
+        ("--watch h --break-on h --break-on 'h > b'", {"watch": "h", "break_on": ["h", "h > b"]}),
+        ("--watch-ops --histogram --every 3 --lanes", {"ops": True, "histograms": True, "every": 3, "lanes": True}),
+        ("--watch h --when 'h > 1' --check oob", {"watch": "h", "when": "h > 1", "check": "oob"}),
+        ("--config lr=3 --record-max-mb 5 --no-debug", {"config": {"lr": 3}, "record_max_mb": 5, "debug": False}),
+    ],
+)
+def test_a_line_and_the_same_arguments_make_the_same_options(line, arguments):
+    assert parse(line, echo_by_default=False)[0] == Options.of(**arguments)
+
+
+def test_a_condition_over_an_array_holds_in_a_cell_as_in_a_capture(ours):
+    ours.ip.push({"f": jax.vmap(jax.jit(lambda x: [loss := x * 9, loss + 1][1])), "xs": jax.numpy.float32([0, 1, 2])})
+    ours.run("%jaxdebug --watch-all --break-on 'loss > 10' f(xs)")
+    notes = jdw.last().notes
+    assert any("loss > 10 (--break-on) skipped" in note for note in notes), notes

@@ -24,11 +24,11 @@ from jax_debug_widgets.events import Finding
 from jax_debug_widgets.events.amounts import in_time
 from jax_debug_widgets.session import snapshot_of
 from jax_debug_widgets.session.panel.lane_spread import gathered
-from jax_debug_widgets.session.panel.overview import _compiled, born_of
+from jax_debug_widgets.session.panel.overview import _compiled, born_of, groups
 from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
-from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, numbered, path_of
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, largest, numbered, path_of
 from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
 from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_words
 from jax_debug_widgets.session.run.run_summary import outline
@@ -49,6 +49,24 @@ def test_a_line_of_a_chart_is_called_as_in_the_panel(name, title):
     assert path is not None and path.title == title
 
 
+def test_a_chart_of_many_lines_has_the_largest_and_says_so():
+    for sizes, most, kept in CASES["largest"]:
+        assert largest([number(size) for size in sizes], most) == kept
+    params = {f"w{i}": jnp.float32([1.0, 2.0]) * (1000 if i == 27 else 1) for i in range(30)}
+
+    @jax.jit
+    def step(params):
+        loss, grads = jax.value_and_grad(lambda p: sum((w**2).sum() for w in p.values()))(params)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, params, grads), loss
+
+    with jdw.capture(watch=True) as run:
+        for _ in range(3):
+            params, _ = step(params)
+    (chart,) = (one for one in groups(run) if one.title == "Gradient norms")
+    assert chart.note == "the 24 largest, 6 more in the panel"
+    assert "w27" in {line.leaf for line in chart.lines} or "w27" in {line.group for line in chart.lines}
+
+
 def test_the_rules_are_those_of_the_panel():
     for name, forward, watched, rank in CASES["ranks"]:
         assert rank_of(name, forward=forward, watched=watched) == rank, name
@@ -56,8 +74,8 @@ def test_the_rules_are_those_of_the_panel():
         path = path_of(name)
         assert (path and [path.root, path.group, path.leaf]) == place, name
         assert (kind_of(path.root), is_bias(path.leaf)) == (kind, bias) if path else not kind
-    for groups, hues in CASES["hues"]:
-        assert hues_of((group, number(size)) for group, size in groups) == hues
+    for sizes, hues in CASES["hues"]:
+        assert hues_of((group, number(size)) for group, size in sizes) == hues
     for times, drawn in CASES["in_loop"]:
         assert in_loop(range(len(times)), times.__getitem__) == drawn
     for words, told in CASES["numbered"]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import jax
@@ -18,6 +19,7 @@ import pytest
 import jax_debug_widgets as jdw
 from jax_debug_widgets._jax.compat import native
 from jax_debug_widgets.session import Options, current_session, recording
+from jax_debug_widgets.watch.choosing import price
 from tests.waiting import until
 
 mpl.use("agg")
@@ -104,6 +106,23 @@ def test_the_time_of_numba_is_separate_from_that_of_jax(monkeypatch, tmp_path):
     parts = [call.trace, call.lower, call.compile]
     assert all(part is not None and part >= 0 for part in parts)
     assert call.numba + sum(filter(None, parts)) <= run.status().elapsed
+
+
+def test_the_time_of_numba_counts_where_the_first_watched_program_loads_it(monkeypatch, tmp_path):
+    (tmp_path / "compiled_for_the_estimate.py").write_text("from numba import njit\nnjit('f8(f8)')(lambda x: x + 1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    took = []
+
+    def load():
+        began = time.monotonic()
+        native.importable("compiled_for_the_estimate", "nothing")
+        took.append(time.monotonic() - began)
+
+    monkeypatch.setattr(price, "native_target", load)
+    with jdw.capture(watch=True) as run:
+        jax.jit(lambda x: [y := x + 1, y * 2][1])(1.0)
+    (call,) = run.calls
+    assert call.numba is not None and call.numba > 0.9 * max(took)
 
 
 def test_notes_are_all_that_the_panel_says():

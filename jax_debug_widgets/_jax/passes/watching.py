@@ -77,13 +77,14 @@ class WatchHooks(Replacing):
     def tapped(self, program: Any, name: str, replicas: int) -> Any | None:
         """Add the taps to a program that `replicas` devices run; None if nothing in it is watched."""
         settings = self._settings()
+        began = time.perf_counter()  # The first watcher of a process loads Numba.
         watcher = None if settings is None else self._make_watcher(name, settings)
         if watcher is None:
             return None
         # JAX caches its results by the identity of a program: the watched program must be the same object each time.
         known, key = self._watched.setdefault(program, {}), (settings, replicas)
         if key not in known:
-            known[key], began = None, time.perf_counter()
+            known[key] = None
             if reason := self._left_off.get(program.jaxpr.debug_info.func_src_info):
                 watcher.failed(program, name, reason)
                 return None

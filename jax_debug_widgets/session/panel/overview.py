@@ -19,7 +19,7 @@ from jax_debug_widgets.session.panel.lane_spread import gathered, lane_spread
 from jax_debug_widgets.session.panel.words import gone_from
 from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
-from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, numbered
+from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, largest, numbered
 from jax_debug_widgets.session.run.headline import numbers_of
 from jax_debug_widgets.session.run.lane_numbers import mean_words
 from jax_debug_widgets.session.run.naming import SelectedValue
@@ -144,7 +144,8 @@ def _group(
 ) -> CurveGroup:
     read = [(leaf.path, curve) for leaf, curve in found if curve is not None]
     all_of_them = in_loop(read, lambda one: len(one[1][1]))
-    chosen, more = all_of_them[:_LINES], len(all_of_them) - _LINES
+    chosen = [all_of_them[one] for one in largest([float(values[-1]) for _, (_, values) in all_of_them], _LINES)]
+    more = len(all_of_them) - len(chosen)
     if any(path.leaf for path, _ in chosen):
         chosen.sort(key=lambda one: (_by_numbers(one[0].group), is_bias(one[0].leaf)))
     hues = hues_of((path.title, float(values[-1])) for path, (_, values) in chosen)
@@ -153,7 +154,7 @@ def _group(
         kept = thinned(values, _STRETCHES // 2)
         leaf = path.leaf if path.group else ""
         lines.append(GroupLine(path.title, leaf, hues[path.title], is_bias(path.leaf), steps[kept], values[kept]))
-    left = f"{more} more in the panel" if more > 0 else ""
+    left = f"the {len(chosen)} largest, {more} more in the panel" if more > 0 else ""
     return CurveGroup(title, ", ".join(filter(None, (note, left))), logarithmic, lines)
 
 

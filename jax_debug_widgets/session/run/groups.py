@@ -107,3 +107,13 @@ def hues_of(groups: Iterable[tuple[str, float]]) -> dict[str, int]:
     own = set(sorted(sizes, key=lambda group: -sizes[group])[:HUES])
     hues = iter(range(HUES))
     return {group: next(hues) if group in own else HUES for group in sizes}
+
+
+def largest(sizes: Sequence[float], most: int) -> list[int]:
+    """Return the indices of the `most` largest sizes, in their order; those that are not finite count as largest.
+
+    Sizes between the same powers of two are equal, and the first of them are taken, so that the choice changes little while a
+    run goes on.
+    """
+    powers = [math.inf if not math.isfinite(size) else math.frexp(size)[1] if size else -math.inf for size in sizes]
+    return sorted(sorted(range(len(sizes)), key=lambda one: -powers[one])[:most])

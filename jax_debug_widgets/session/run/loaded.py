@@ -131,6 +131,10 @@ class LoadedRun(RunView):
         self.is_followed, self._lost = False, f"No longer followed: {why}. The panel shows what was read before."
         self._status = self._status_of(self._saved.state)
 
+    def note(self, sentence: str) -> None:
+        """Add a sentence to the notes of a run that is not read again."""
+        self._status = replace(self._status, notes=(*self._status.notes, sentence))
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until a followed run is over, and its panel says so; at most `timeout` seconds. Return whether it is over."""
         return not self.is_followed or self.followed_to_end.wait(timeout)
@@ -271,7 +275,7 @@ class LoadedRun(RunView):
         messages = {one.message for one in self._findings}  # Files of older versions have findings among the notes.
         notes = [note for note in status.notes if note not in messages]
         followed = self._changed_at if self.is_followed else None
-        notes = [*notes_of(self._saved, notes, goes_on=goes_on, lost=self._lost, followed=followed)]
+        notes = tuple(notes_of(self._saved, notes, goes_on=goes_on, lost=self._lost, followed=followed))
         now = status.state
         if not is_over and now in ("running", "waiting") and not (goes_on and self.is_followed):
             now = "loaded" if goes_on else "interrupted"
@@ -282,7 +286,7 @@ class LoadedRun(RunView):
             dropped=self.store.dropped,
             first_nonfinite=first_event(self, birth(self._findings, self, notes)),
             dropped_by_site=self.store.dropped_by_site(),
-            notes=tuple(notes),
+            notes=notes,
             added=(),
             lines=(),
             muted=(),

@@ -6,6 +6,11 @@
 export interface ControlKernel {
   readonly clientId: string;
   readonly username: string;
+  /** Emitted when the kernel was shut down, or has died. Its comms then close without a message. */
+  readonly disposed?: {
+    connect(slot: () => void): unknown;
+    disconnect(slot: () => void): unknown;
+  };
   sendControlMessage?(message: object, expectReply: boolean, disposeOnDone: boolean): unknown;
 }
 

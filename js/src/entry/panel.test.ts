@@ -198,6 +198,41 @@ describe("a model", () => {
     expect(live(output)?.dataset.connected).toBe("true");
   });
 
+  it("knows that its kernel is gone when a request cannot be sent", async () => {
+    const output = addOutput("run-1");
+    const model = start();
+    model.receive("small");
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("true");
+    vi.spyOn(model, "send").mockImplementation(() => {
+      throw new Error("Cannot send");
+    });
+    live(output)?.querySelector<HTMLElement>("[data-testid=tab-source]")?.click();
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("false");
+  });
+
+  it("knows that its kernel is gone when the kernel was shut down", async () => {
+    const slots = new Set<() => void>();
+    const disposed = {
+      connect: (slot: () => void) => slots.add(slot),
+      disconnect: (slot: () => void) => slots.delete(slot),
+    };
+    const output = addOutput("run-1");
+    const model = Object.assign(new FakeModel(), {
+      widget_manager: { kernel: { clientId: "page", username: "me", disposed } },
+    });
+    const cleanup = panel.initialize({ model });
+    model.receive("small");
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("true");
+    for (const slot of slots) slot();
+    await settled();
+    expect(live(output)?.dataset.connected).toBe("false");
+    cleanup();
+    expect(slots.size).toBe(0);
+  });
+
   it("offers the file of a run whose kernel is gone", async () => {
     const output = addOutput("run-1");
     output.insertAdjacentHTML("beforeend", '<div data-jaxdebug-file="run.jdw">In a new kernel</div>');

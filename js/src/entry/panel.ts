@@ -22,7 +22,16 @@ function initialize({ model }: { model: Model }): () => void {
   else if (registry.standIns.has(comm)) return () => {};
   const engine = model.get("way") === "engine" ? new EngineRequests((request) => model.send(request)) : undefined;
   const client = new Client(
-    (request) => (engine ? engine.request(request) : send(model, request)),
+    (request) => {
+      try {
+        if (engine) engine.request(request);
+        else send(model, request);
+      } catch (error) {
+        // The comm of a kernel that was shut down, or has died, closes without a message.
+        lose();
+        throw error;
+      }
+    },
     () => registry.sweep(),
     model.get("run"),
   );
@@ -49,8 +58,11 @@ function initialize({ model }: { model: Model }): () => void {
     ["comm_live_update", loseUntilAnswered],
   ];
   for (const [event, listener] of listeners) model.on(event, listener);
+  const disposed = model.widget_manager?.kernel?.disposed;
+  disposed?.connect(lose);
   registry.add(client);
   return () => {
+    disposed?.disconnect(lose);
     for (const [event, listener] of listeners) model.off(event, listener);
     engine?.end();
     if (model.standsIn) registry.standIns.delete(comm);

@@ -79,6 +79,16 @@ export function numbered(words: readonly string[]): string[] {
   return words.map((word) => ((all.get(word) ?? 0) > 1 ? `${word} ${count(seen, word)}/${all.get(word)}` : word));
 }
 
+/**
+ * Returns the `most` largest items in their order; those that are not finite count as largest. Sizes between the same
+ * powers of two are equal, and the first of them are taken, so that the choice changes little while a run goes on.
+ */
+export function largest<Item extends { size: number }>(all: readonly Item[], most: number): Item[] {
+  const power = ({ size }: Item) => (Number.isFinite(size) ? Math.floor(Math.log2(Math.abs(size))) : 1e9);
+  const chosen = new Set([...all].sort((a, b) => power(b) - power(a) || 0).slice(0, most));
+  return all.filter((item) => chosen.has(item));
+}
+
 /** The number of hues for groups. */
 export const HUES = 4;
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activationLeaves, gradientLeaves, ratioLeaves } from "./charted";
-import { huesOf, inLoop, isBias, kindOf, numbered, type Path, pathOf, titleOf } from "./groups";
+import { huesOf, inLoop, isBias, kindOf, largest, numbered, type Path, pathOf, titleOf } from "./groups";
 import {
   bornOf,
   compiledOf,
@@ -119,6 +119,14 @@ describe("the overview, with the rules of the kernel's side", () => {
   it.each(CASES.numbered as [string[], string[]][])("numbers equal names: %j", (words, told) => {
     expect(numbered(words)).toEqual(told);
   });
+
+  it.each(CASES.largest as [(number | null)[], number, number[]][])(
+    "takes of %j the largest %d",
+    (sizes, most, kept) => {
+      const items = sizes.map((size, i) => ({ i, size: size ?? Number.NaN }));
+      expect(largest(items, most).map(({ i }) => i)).toEqual(kept);
+    },
+  );
 
   it.each(CASES.hues as [[string, number | null][], Record<string, number>][])("assigns hues %j", (sizes, hues) => {
     const groups = sizes.map(([group, size]) => ({ group, size: size ?? Number.NaN }));

@@ -85,6 +85,24 @@ describe("a query", () => {
     expect(new Query(input).hint).toBe("");
   });
 
+  it.each(["value > 0.9", "loss>=-1", "params['w'] == 1e-3", "name:loss x < .5"])(
+    "says of %s that it is text, and what compares values",
+    (input) => {
+      const { hint, line } = new Query(input);
+      const text = input.replace("name:loss ", "");
+      expect(hint).toContain(`${text} is looked for as text`);
+      expect(hint).toContain(`--when '${text}'`);
+      expect(line?.test(`a ${text}`)).toBe(true);
+    },
+  );
+
+  it.each(["a -> 3", "x=3", "> 3", "<b>", "/x > 3/", "3 >> 1", "step 3 > done"])(
+    "has no hint about comparisons for %s",
+    (input) => {
+      expect(new Query(input).hint).toBe("");
+    },
+  );
+
   it("consists of chips and text, and a term being typed is text", () => {
     const filter = "name:loss 2.5 -lane:3";
     expect(chipsOf(filter, false)).toEqual({ chips: ["name:loss", "-lane:3"], text: "2.5" });

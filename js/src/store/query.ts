@@ -17,6 +17,8 @@ const TERM = new RegExp(`(?:^|\\s)(-?)(${WORDS}):(\\S*)`, "g");
 /** Matches between a term without a value and the term after it. */
 const NO_VALUE = new RegExp(`(?<=(?:^|\\s)-?(?:${WORDS}):)(?=-?(?:${WORDS}):)`, "g");
 const LIKE_A_TERM = /(?:^|\s)-?([a-z_]\w*):\S/i;
+/** Matches a comparison with a number: `loss > 0.9`. */
+const COMPARISON = /^[^<>=!]*\w[\])'"]*\s*(?:[<>]=?|[=!]=)\s*[-+]?\.?\d[\d.e+-]*$/i;
 const FIELD_WORDS = FIELDS.map((field) => `${field}:`).join(" ");
 const REGEX = /^\/(.+)\/(i?)$/;
 const NO_LINE = /(?!)/;
@@ -58,7 +60,9 @@ export class Query {
       ? `${rest} is ${problem}.`
       : unknown
         ? `There is no ${unknown}: to filter by, so it is looked for as text. There are ${FIELD_WORDS}.`
-        : (this.terms.map(whyNot).find(Boolean) ?? "");
+        : COMPARISON.test(rest)
+          ? `Values are not compared here: ${rest} is looked for as text. --when '${rest}' in the cell's first line takes watched values where it holds.`
+          : (this.terms.map(whyNot).find(Boolean) ?? "");
   }
 
   get isEmpty(): boolean {

@@ -138,7 +138,7 @@ function GroupChart({ of: { lines, more }, note, ...props }: GroupProps) {
       dashed,
     }),
   );
-  const left = more > 0 && `${count(more)} more in Code`;
+  const left = more > 0 && `the ${count(lines.length)} largest, ${count(more)} more in Code`;
   return <Lines {...props} note={[note, left].filter(Boolean).join(", ")} lines={all} />;
 }
 

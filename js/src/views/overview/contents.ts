@@ -2,7 +2,7 @@
 
 import type { Band } from "../../store/band";
 import { activationLeaves, gradientLeaves, type Leaf, ratioLeaves } from "../../store/charted";
-import { HUES, huesOf, inLoop, isBias, kindOf, numbered, pathOf, titleOf } from "../../store/groups";
+import { HUES, huesOf, inLoop, isBias, kindOf, largest, numbered, pathOf, titleOf } from "../../store/groups";
 import {
   bornOf,
   type Course,
@@ -194,19 +194,13 @@ function groupOf(
   series: (run: RunStore, site: WatchSite) => Series | undefined,
 ): Group {
   const comparable = inLoop(leaves, ({ site }) => run.watched.tables.get(site.id)?.total ?? 0);
-  const curves = comparable.slice(0, MOST_LINES).flatMap(({ site, path }) => {
+  const all = comparable.flatMap(({ site, path }) => {
     const curve = series(run, site);
     if (!curve || curve.total === 0) return [];
-    return [
-      {
-        series: curve,
-        group: titleOf(path),
-        leaf: path.group ? path.leaf : "",
-        dashed: isBias(path.leaf),
-        size: curve.last,
-      },
-    ];
+    const [group, leaf, dashed] = [titleOf(path), path.group ? path.leaf : "", isBias(path.leaf)];
+    return [{ series: curve, group, leaf, dashed, size: curve.last }];
   });
+  const curves = largest(all, MOST_LINES);
   // Lines of a group are adjacent: layers by number, biases last. Other values keep the order of the program.
   const byName = curves.some(({ leaf }) => leaf !== "");
   if (byName)
@@ -215,7 +209,7 @@ function groupOf(
     );
   const hues = huesOf(curves);
   const lines = curves.map(({ size: _, ...line }) => ({ ...line, hue: hues.get(line.group) ?? 0 }));
-  return { lines, more: Math.max(0, comparable.length - MOST_LINES) };
+  return { lines, more: all.length - curves.length };
 }
 
 /** Returns the input of the facts. */
@@ -259,9 +253,10 @@ function paceAt(run: RunStore, site: number, { x, time }: Line | Band, steps: nu
 
 /** Returns the watched series with the most rows, to count steps if no number is drawn. */
 function longest(run: RunStore) {
+  const rows = ({ id }: WatchSite) => run.watched.tables.get(id)?.total ?? 0;
   const [site] = watchedSites(run)
     .filter(({ phase }) => phase === "forward")
-    .sort((a, b) => (run.watched.tables.get(b.id)?.total ?? 0) - (run.watched.tables.get(a.id)?.total ?? 0));
+    .sort((a, b) => rows(b) - rows(a));
   return site && run.watched.plotted([`${site.id}/0`])[0];
 }
 
