@@ -68,6 +68,19 @@ def test_the_line_in_the_loop_is_told(program, make):
     assert ("2 iterations" in finding.headline) == (program in REUSING)
 
 
+def test_the_line_in_the_loop_is_reported_where_another_function_has_drawn_before():
+    """JAX traces the body of `random.normal` for the first function that draws such a shape."""
+
+    def program(k):
+        return [random.normal(k, (5, size)) for size in (3, 4)]  # here
+
+    jax.jit(lambda k: random.normal(k, (5, 3)) + 1)(random.key(1))
+    with jdw.capture() as run:
+        jax.jit(program)(random.key(0))
+    (finding,) = run.findings
+    assert finding.where.endswith(f":{line_of(program)}") and "2 iterations" in finding.headline
+
+
 def test_the_line_that_calls_a_library_in_a_loop_is_told():
     eqx = pytest.importorskip("equinox")
     dropout = eqx.nn.Dropout(0.5)
