@@ -66,7 +66,7 @@ def found_while_running(
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
     chosen = [
-        (one, _told(one, name_file))
+        (one, _finding_of(one, name_file))
         for one in seen
         if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
     ]
@@ -120,7 +120,7 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
     return replace(made, seen=finding.seen)
 
 
-def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
+def _finding_of(seen: LineHits, name_file: NameFile) -> Finding | None:
     """Make the finding about one line. If that fails, make one which says only that the check has found something there."""
     try:
         finding = _maker_of(seen.checked.option)(seen, name_file)

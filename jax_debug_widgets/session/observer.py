@@ -63,7 +63,7 @@ class SessionObserver:
             return _ignore
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Two calls are then at work; the thread tells which one an event belongs to.
-            self._session.collector.tell_threads(run)
+            self._session.collector.record_threads(run)
         if run.policy.job is not None and recorders.share is not None and recorders.share.is_of_all:
             run.policy.job.before_call(function_of(name))
         alone = not (recorders.are_counted or recorders.are_results)
@@ -86,7 +86,7 @@ class SessionObserver:
             # On one CPU device the calling thread runs the program, unless the program has to wait for its arguments.
             recorders.fire_elsewhere |= not execution.finished and execution.handed is None
             if execution.is_silent and not recorders.are_counted:  # Then only the thread tells the call of an event.
-                self._session.collector.tell_threads(run)
+                self._session.collector.record_threads(run)
             executed(execution)
 
         return left

@@ -51,7 +51,7 @@ def job(tmp_path):
 
 def _parts(folder):
     """The sealed files of events, the oldest first."""
-    return sorted((folder / "p00000/events").glob("part-*"))
+    return sorted(one for one in (folder / "p00000/events").iterdir() if PART.fullmatch(one.name))
 
 
 def _sealed(folder):
