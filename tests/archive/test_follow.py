@@ -101,7 +101,7 @@ def test_the_load_magic_follows_a_run_while_it_is_written(job, tmp_path, ours):
 
 
 @pytest.mark.parametrize("is_asked_for", [True, False])
-def test_a_job_that_dies_is_said_to_be_gone(job, tmp_path, is_asked_for):
+def test_a_job_that_dies_is_reported_as_gone(job, tmp_path, is_asked_for):
     """Also if its parent process, for example a notebook, has not waited for it yet."""
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)
@@ -223,7 +223,7 @@ def test_a_follower_is_told_that_the_disk_is_full(tmp_path, request, full):
         assert process.wait(60) == 0
 
 
-def test_a_job_that_writes_nothing_is_said_to_be_silent(job, tmp_path, monkeypatch):
+def test_a_job_that_writes_nothing_is_reported_as_silent(job, tmp_path, monkeypatch):
     monkeypatch.setattr(loaded_notes, "SILENT_S", 1.0)
     run = jdw.load(tmp_path / "run.jdw", follow=True)
     go_on(job)

@@ -78,7 +78,7 @@ def test_an_exception_is_jaxs_and_its_own_traceback_is_kept(call, wrap, capfd):
 
 
 @pytest.mark.behaviour("C6")
-def test_a_loop_tells_of_the_calls_before_the_one_that_raised(capfd):
+def test_a_loop_reports_the_calls_before_the_one_that_raised(capfd):
     def f(x):
         return jax.lax.fori_loop(0, 5, lambda i, x: x + io_callback(check, like(x), jnp.float32(i), ordered=True), x)
 
@@ -182,7 +182,7 @@ def test_each_lane_of_a_callback_in_a_loop_has_its_step_its_time_and_its_phantom
 
 
 @pytest.mark.behaviour("C6")
-def test_calls_on_xlas_threads_are_told_apart_from_the_main_thread():
+def test_calls_on_xlas_threads_are_distinguished_from_the_main_thread():
     seen = {}
 
     def host(x):

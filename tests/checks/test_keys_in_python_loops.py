@@ -60,7 +60,7 @@ def line_of(function) -> int:
 
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
 @pytest.mark.parametrize("program", [*REUSING, from_one_seed], ids=lambda one: one.__name__)
-def test_the_line_in_the_loop_is_told(program, make):
+def test_the_line_in_the_loop_is_reported(program, make):
     with jdw.capture() as run:
         jax.jit(program)(make(0))
     (finding,) = run.findings
@@ -81,7 +81,7 @@ def test_the_line_in_the_loop_is_reported_where_another_function_has_drawn_befor
     assert finding.where.endswith(f":{line_of(program)}") and "2 iterations" in finding.headline
 
 
-def test_the_line_that_calls_a_library_in_a_loop_is_told():
+def test_the_line_that_calls_a_library_in_a_loop_is_reported():
     eqx = pytest.importorskip("equinox")
     dropout = eqx.nn.Dropout(0.5)
 

@@ -65,7 +65,7 @@ def test_the_program_of_a_call_is_what_jax_traces_without_a_capture(transform, w
 
 
 @pytest.mark.parametrize("copies", [True, False])
-def test_a_copy_that_may_be_ours_is_said_to_be_and_those_of_derivatives_are_left_out(copies):
+def test_a_copy_that_may_be_ours_is_reported_as_ours_and_those_of_derivatives_are_left_out(copies):
     f = jax.jacfwd(jax.grad(new_function()))
     with jdw.capture(watch=True) as run:
         jax.jit(lambda x: f(jnp.array(x, copy=True) if copies else x))(X)

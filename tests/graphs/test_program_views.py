@@ -75,7 +75,7 @@ def test_a_removed_or_unavailable_view_is_refused_with_a_reason():
         views.answer({"what": "about", "key": key})
 
 
-def test_a_page_is_answered_without_a_run_and_told_what_is_wrong():
+def test_a_page_is_answered_without_a_run_and_reports_what_is_wrong():
     session = current_session()
     key = session.program_views.add(jdw.graph(f, X))
     request = {"type": "program", "run": "", "id": 7, "what": "about", "key": key}

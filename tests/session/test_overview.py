@@ -311,7 +311,7 @@ def run():
     return run
 
 
-def test_the_first_nan_of_a_shard_map_is_said_with_its_device():
+def test_the_first_nan_of_a_shard_map_is_reported_with_its_device():
     mesh = Mesh(np.array(jax.devices()[:4]), "d")
 
     @jax.jit

@@ -13,7 +13,7 @@ from jax_debug_widgets.events.stamps import Stamps
 PATIENCE = 60
 
 
-def test_a_stamp_is_the_time_and_tells_the_thread_once_that_is_asked_for():
+def test_a_stamp_is_the_time_and_reports_the_thread_once_that_is_asked_for():
     stamps, before = Stamps(), perf_counter_ns()
     taken = [stamps.now()]
     stamps.record_threads(True)
