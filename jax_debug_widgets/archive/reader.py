@@ -115,15 +115,6 @@ def read_state(path: Path) -> dict[str, Any]:
     return read_last_state(files, f"{_processes(files, path)[0]}/{STATE}", [])
 
 
-def read_run(path: Path, budget: Budget) -> SavedRun:
-    """Read the run at this path; if the budget does not hold all its events, the newest ones.
-
-    Raises:
-      RunFileError: there is no run, a newer version of the package has written it, or it contradicts itself.
-    """
-    return RunReader(path, budget).read()
-
-
 class RunReader:
     """Reads the part of a run that one process writes; reading again takes in what was added since."""
 
@@ -161,7 +152,7 @@ class RunReader:
         """Read all that is there now; the store is the same object each time.
 
         Raises:
-          RunFileError: see `read_run`.
+          RunFileError: there is no run, a newer version of the package has written it, or it contradicts itself.
         """
         for _ in range(_TRIES):
             with contextlib.suppress(VanishedError):

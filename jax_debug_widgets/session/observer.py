@@ -46,20 +46,8 @@ class SessionObserver:
         if run is None or self._session.capture.is_explaining():
             return _ignore
         self._session.debugger.ending.before_call()
-        if not is_capturing():
-            thread = threading.current_thread().name
-            run.note(
-                f"{name} ran in the thread {thread!r}, which does not capture: its prints and callbacks are missing here. "
-                "Use jax_debug_widgets.capture() in that thread."
-            )
-            return _ignore
-        if recorders is None and function_of(name) in self._session.capture.failures.functions:
-            return _ignore  # A note already says why the program has no taps.
-        if recorders is None:
-            run.note(
-                f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
-                "call the jitted function, or compile it in the capture."
-            )
+        if recorders is None or not is_capturing():
+            self._note_missing(run, name)
             return _ignore
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Two calls are then at work; the thread tells which one an event belongs to.
@@ -90,6 +78,20 @@ class SessionObserver:
             executed(execution)
 
         return left
+
+    def _note_missing(self, run: Run, name: str) -> None:
+        """Note why the events of a program are missing, unless a note already says why the program has no taps."""
+        if not is_capturing():
+            thread = threading.current_thread().name
+            run.note(
+                f"{name} ran in the thread {thread!r}, which does not capture: its prints and callbacks are missing here. "
+                "Use jax_debug_widgets.capture() in that thread."
+            )
+        elif function_of(name) not in self._session.capture.failures.functions:
+            run.note(
+                f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
+                "call the jitted function, or compile it in the capture."
+            )
 
     def _begun(self, run: Run, recorders: Recorders, record: CallRecord) -> None:
         record.program = recorders.program = self._session.capture.running_programs.running
