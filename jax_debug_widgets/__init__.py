@@ -563,7 +563,7 @@ def graph(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Graph:
     Example::
 
         found = jdw.graph(train_step, params, batch)
-        found.find("float64"), found.to_outputs(12).told
+        found.find("float64"), found.to_outputs(12).description
 
     Args:
       function: a function, jitted or not.

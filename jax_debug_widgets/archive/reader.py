@@ -127,15 +127,6 @@ def is_another_run(path: Path, process: int, about: dict[str, Any]) -> bool:
     return any(state[name] != about.get(name) for name in _WRITER_KEYS if name in state)
 
 
-def read_run(path: Path, budget: Budget) -> SavedRun:
-    """Read the run at this path; if the budget does not hold all its events, the newest ones.
-
-    Raises:
-      RunFileError: there is no run, a newer version of the package has written it, or it contradicts itself.
-    """
-    return RunReader(path, budget).read()
-
-
 class RunReader:
     """Reads the part of a run that one process writes; reading again takes in what was added since."""
 
@@ -173,7 +164,7 @@ class RunReader:
         """Read all that is there now; the store is the same object each time.
 
         Raises:
-          RunFileError: see `read_run`.
+          RunFileError: there is no run, a newer version of the package has written it, or it contradicts itself.
         """
         for _ in range(_TRIES):
             with contextlib.suppress(VanishedError):

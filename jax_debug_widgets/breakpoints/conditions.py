@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.breakpoints.expressions import WORDS, Expression, name_of, names_of
-from jax_debug_widgets.breakpoints.nonfinite import KINDS, Kinds, Lanes, Onset, nonfinite_words
+from jax_debug_widgets.breakpoints.nonfinite import KINDS, Kinds, Lanes, Onset, nonfinite_text
 from jax_debug_widgets.events import CallSite, Tap, Watched
 from jax_debug_widgets.events.elementwise import GRADIENT, names_in, parsed, resolved
 from jax_debug_widgets.events.identifiers import as_python_has
@@ -63,7 +63,7 @@ class StopCondition:
         """Return the reason of a stop by this condition, for people."""
         if self.kinds:
             masked = f"; {tap.site.choice} may mask it" if tap.site.choice else ""
-            return nonfinite_words(tap, arrays, self.kinds) + masked
+            return nonfinite_text(tap, arrays, self.kinds) + masked
         return f"{self.text} at {tap.site.where}"
 
 
@@ -210,7 +210,7 @@ def _unseen(condition: StopCondition, known: list[str], why: Callable[[str], str
         return f"--break-on {text} was never checked: {reasons}"
     return (
         f"--break-on {text} was never checked: it sees the values of prints, callbacks and watched names, and "
-        f"{_lacking(condition, missing)}.{_meant(text, known)}{advice}"
+        f"{_lacking(condition, missing)}.{_suggestion(text, known)}{advice}"
     )
 
 
@@ -242,7 +242,7 @@ def _watched_names(condition: StopCondition, sites: Sequence[CallSite]) -> dict[
     return {} if found.missing else {name: watched[name] for name in found.variables}
 
 
-def _meant(text: str, known: list[str]) -> str:
+def _suggestion(text: str, known: list[str]) -> str:
     """Suggest a name that the user may have meant: a gradient, or a name that is nearly the same; empty without one."""
     words = re.findall(r"[A-Za-z_]\w*", text)
     names = [word for word in words if not keyword.iskeyword(word) and word not in WORDS]

@@ -24,7 +24,7 @@ import numpy as np
 
 from jax_debug_widgets._jax.compat.arrays import computing_apart
 from jax_debug_widgets._jax.origins.frames import is_ours
-from jax_debug_widgets.breakpoints.console_words import AT_BREAKPOINT, AT_STEP, RESUMING, STEPPING
+from jax_debug_widgets.breakpoints.console_texts import AT_BREAKPOINT, AT_STEP, RESUMING, STEPPING
 from jax_debug_widgets.breakpoints.namespace import (
     assigned,
     own_names,

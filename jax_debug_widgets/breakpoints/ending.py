@@ -60,7 +60,7 @@ class Ending:
                 policy.halted, policy.ended, policy.is_raised = None, None, False
                 self._stops.look()
         elif policy.halted is not None:
-            raise self._told("before the next call")
+            raise self._raised_stop("before the next call")
 
     def stopped(self, where: str) -> Stopped:
         """Make the error to raise at this place, and note the place."""
@@ -76,12 +76,12 @@ class Ending:
             return error
         if policy.ended is None and "KeyboardInterrupt" in str(error):
             # Python's own handler raised first, in a callback on the main thread.
-            return self._told("in the program")
+            return self._raised_stop("in the program")
         if policy.ended is None or not policy.ends(error):
             return error
         policy.is_raised = policy.halted == "interrupted"
         return Stopped(policy.ended)
 
-    def _told(self, where: str) -> Stopped:
+    def _raised_stop(self, where: str) -> Stopped:
         self._stops.policy.is_raised = self._stops.policy.halted == "interrupted"
         return self.stopped(where)

@@ -50,7 +50,7 @@ class InterruptWatch:
         """The number of interrupts that the thread has read, and the number that Python has raised."""
         self._is_dropped = False
         """Whether Python has dropped the newest interrupt."""
-        self._telling = threading.RLock()
+        self._delivering = threading.RLock()
         """Held while an interrupt is raised or dropped. The thread may be late, and must not act on one that was dropped."""
         self._is_waiting = False
         self._ends: tuple[socket.socket, socket.socket] | None = None
@@ -135,11 +135,11 @@ class InterruptWatch:
             end.close()
         self._ends = self._thread = None
         self._users = self._handling = 0
-        self._telling = threading.RLock()  # The parent's thread, which the child does not have, may have held it.
+        self._delivering = threading.RLock()  # The parent's thread, which the child does not have, may have held it.
 
     def _on_unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_type is KeyboardInterrupt and self._handling:
-            with self._telling:
+            with self._delivering:
                 self._is_dropped = self._dropped()
             if self._is_dropped:
                 return
@@ -157,7 +157,7 @@ class InterruptWatch:
         is_left_to_program = self._is_in_program() and not self._is_waiting
         self._is_waiting = is_left_to_program
         if not is_left_to_program:
-            with self._telling:
+            with self._delivering:
                 self._raised += 1
                 self._is_dropped = False
                 self._before_handler()
@@ -178,7 +178,7 @@ class InterruptWatch:
             self._heard += data.count(signal.SIGINT)
             if self._heard > self._raised and self._raises():
                 self._interrupted()
-                with self._telling:
+                with self._delivering:
                     if self._raised >= self._heard and not self._is_dropped:  # The handler has raised it meanwhile.
                         self._before_handler()
 

@@ -105,7 +105,7 @@ class JobStops:
         with self._changed:
             self._answers.append(answer)
             number = self._number
-        self._tell(f"{self._key}/{number}/wish", f"{wish} {own_number()}")
+        self._put(f"{self._key}/{number}/wish", f"{wish} {own_number()}")
 
     def before_call(self, name: str) -> None:
         """Count a call, and stand here if the processes have agreed on it. The thread that dispatches the program calls it.
@@ -129,7 +129,7 @@ class JobStops:
     def close(self) -> None:
         """End the thread when the capture is over. A thread that asks the store while the interpreter ends would abort it."""
         self._over.set()
-        self._tell(f"{self._key}/{self._number}/wish", f"{_OVER} {own_number()}")
+        self._put(f"{self._key}/{self._number}/wish", f"{_OVER} {own_number()}")
         self._thread.join(2 * _SLICE_S)
         self._answer_too_late()
 
@@ -162,7 +162,7 @@ class JobStops:
             )  # fmt: skip
             how, _ = self._debugger.stops.hold(scene)
         finally:
-            self._tell(one.go, how)
+            self._put(one.go, how)
         return how
 
     # ---- the thread that looks into the store
@@ -228,12 +228,12 @@ class JobStops:
         """End the pauses that this process asked for before, because the program must end."""
         for one in before:
             if one.asker == own_number():
-                self._tell(one.go, "quit")
+                self._put(one.go, "quit")
         stop = self._debugger.stop
         if stop is not None and self.standing:
             stop.resume("quit")
 
-    def _tell(self, key: str, text: str) -> None:
+    def _put(self, key: str, text: str) -> None:
         """Set a key for the other processes. If the store is gone, JAX ends the job with its own error; none is raised here."""
         with suppress(jax.errors.JaxRuntimeError):
             self._store.put(key, text)

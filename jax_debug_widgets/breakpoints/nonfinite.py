@@ -43,29 +43,29 @@ def finite_at(arrays: Arrays, numbers: Collection[int]) -> Arrays:
     return tuple(np.zeros_like(one) if number in numbers else one for number, one in enumerate(arrays))
 
 
-def nonfinite_words(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"]) -> str:
+def nonfinite_text(tap: Tap, arrays: Arrays, kinds: Kinds = KINDS["nonfinite"]) -> str:
     """Describe the values that are not finite: `h is not finite: 3 NaN`; empty if all are finite."""
     watch = tap.site.watch
-    meant = watch.meant if watch else ()
+    intended = watch.intended if watch else ()
     if watch is not None and "nan" in tap.site.values:
         statistics = dict(zip(tap.site.values, arrays, strict=False))
-        odd = sum(int(statistics[name]) for name in ("posinf", "neginf") if name not in meant)
+        odd = sum(int(statistics[name]) for name in ("posinf", "neginf") if name not in intended)
         words = _not_finite(_about(tap, ""), {"nan": int(statistics["nan"]), "inf": odd}, kinds)
         value = statistics.get("value")
         if words and value is not None and value.shape == watch.shape:  # A large value may have been sampled.
-            words += _first_at(value, meant, kinds)
+            words += _first_at(value, intended, kinds)
         return words
     for name, array in zip(tap.site.values, arrays, strict=False):
         if _is_inexact(array) and not np.isfinite(array).all():
-            counts = {"nan": int(np.isnan(array).sum()), "inf": int(infinite(array, meant).sum())}
+            counts = {"nan": int(np.isnan(array).sum()), "inf": int(infinite(array, intended).sum())}
             if words := _not_finite(_about(tap, name), counts, kinds):
                 return words
     return ""
 
 
-def _first_at(value: np.ndarray, meant: Sequence[str], kinds: Kinds) -> str:
+def _first_at(value: np.ndarray, intended: Sequence[str], kinds: Kinds) -> str:
     """Name the element that is not finite, or the first of several: `, at [3, 0]`."""
-    odd = (np.isnan(value) & ("nan" in kinds)) | (infinite(value, meant) & ("inf" in kinds))
+    odd = (np.isnan(value) & ("nan" in kinds)) | (infinite(value, intended) & ("inf" in kinds))
     at = np.argwhere(odd)
     return f", {'' if len(at) == 1 else 'the first '}at {at[0].tolist()}" if len(at) else ""
 
@@ -87,7 +87,7 @@ def _not_finite(name: str, counts: dict[str, int], kinds: Kinds) -> str:
 
 def _lanes(tap: Tap, arrays: Arrays, kinds: Kinds) -> Lanes:
     if tap.site.watch is not None:
-        return [()] if nonfinite_words(tap, arrays, kinds) else []
+        return [()] if nonfinite_text(tap, arrays, kinds) else []
     suspects = [array for array in arrays[: len(tap.shapes)] if _is_inexact(array)]
     if all(bool(np.isfinite(array).all()) for array in suspects):
         return []

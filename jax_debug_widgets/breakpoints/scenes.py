@@ -10,7 +10,7 @@ import numpy as np
 from jax_debug_widgets._jax.compat.arrays import shown
 from jax_debug_widgets._jax.origins.stack import StackFrame
 from jax_debug_widgets.breakpoints.firing_frames import frame_at, frames_of_firing, variables_shown
-from jax_debug_widgets.breakpoints.nonfinite import nonfinite_words
+from jax_debug_widgets.breakpoints.nonfinite import nonfinite_text
 from jax_debug_widgets.breakpoints.stop import Replaceable, StopLocation
 from jax_debug_widgets.events import CallSite, Tap
 from jax_debug_widgets.taps.source import CallText, call_text, is_statement
@@ -40,7 +40,7 @@ def breakpoint_scene(tap: Tap, arrays: Arrays, point: StopPoint, condition: str,
         values = [shown(np.asarray(value)) for value in tap.values_of(arrays, lane)]
         return point.frames(values) or [frame_of_site(tap, arrays, lane)]
 
-    words = nonfinite_words(tap, arrays) if condition else ""
+    words = nonfinite_text(tap, arrays) if condition else ""
     reason = words or (f"{condition} at {tap.site.where}" if condition else f"{_called(tap.site)} at {tap.site.where}")
     return _scene(
         "breakpoint", tap, arrays, reason, point.name, hits, stopped if tap.lanes and condition else None, frames

@@ -44,7 +44,7 @@ def born(seen: LineHits, name_file: NameFile) -> Finding | None:
     if seen.checked.primitive == DERIVATIVE:
         return _of_derivative(seen, name_file)
     written = written_at(frame)
-    if written is None or written.says_mode:
+    if written is None or written.sets_mode:
         return None
     facts: Birth = seen.checked.facts
     own = seen.numbers[1 + seen.checked.loops :]

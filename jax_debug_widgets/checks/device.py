@@ -22,7 +22,7 @@ from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.leaks import is_kept_tracer, leak
 from jax_debug_widgets.checks.lists import numbers_as_arguments
 from jax_debug_widgets.checks.numpy_differences import numpy_difference
-from jax_debug_widgets.checks.oob import Told, out_of_bounds, with_the_same_index
+from jax_debug_widgets.checks.oob import HitsAndFinding, out_of_bounds, with_the_same_index
 from jax_debug_widgets.checks.purity.findings import side_effect
 from jax_debug_widgets.checks.x64 import truncated_to_32_bits
 from jax_debug_widgets.events import Finding
@@ -73,7 +73,7 @@ def found_while_running(
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
     chosen = [
-        (one, _told(one, name_file))
+        (one, _finding_of(one, name_file))
         for one in seen
         if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
     ]
@@ -99,7 +99,7 @@ def found_while_running(
 
 
 def _without_consequences(
-    chosen: Sequence[Told], infinite: Mapping[int, LineHits], event_of: Callable[[LineHits], int]
+    chosen: Sequence[HitsAndFinding], infinite: Mapping[int, LineHits], event_of: Callable[[LineHits], int]
 ) -> list[Finding]:
     """Return the findings. A NaN that a later program made from an earlier infinity is added to the finding about that.
 
@@ -145,7 +145,7 @@ def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Fin
     return replace(made, seen=finding.seen)
 
 
-def _told(seen: LineHits, name_file: NameFile) -> Finding | None:
+def _finding_of(seen: LineHits, name_file: NameFile) -> Finding | None:
     """Make the finding about one line. If that fails, make one which says only that the check has found something there."""
     try:
         finding = _maker_of(seen.checked.option)(seen, name_file)

@@ -25,7 +25,7 @@ from jax_debug_widgets.checks.leaks import trace_is_over
 from jax_debug_widgets.checks.lifetimes import deleted, donated_twice, leak, outer_state
 from jax_debug_widgets.checks.namespace import is_array, value_of
 from jax_debug_widgets.checks.needed_values import ambiguous, concretized, mask, traced_argument, unhashable
-from jax_debug_widgets.checks.raised import Raised, Said, head
+from jax_debug_widgets.checks.raised import Raised, TextParts, head
 from jax_debug_widgets.checks.rewrite.expressions import checkified
 from jax_debug_widgets.checks.rewrite.in_place import by_method, copied, in_place, of_frozen, without_out
 from jax_debug_widgets.checks.rewrite.lists import list_argument
@@ -78,8 +78,8 @@ def explain(error: BaseException, name_file: Callable[[str], str] = os.path.base
         return None
     failing = next((one for one in ast.walk(place.statement) if _range(one) == _range(position)), place.statement)
     raised = Raised(error, place, failing, {**frame_object.f_globals, **frame_object.f_locals}, name_file)
-    said = leak(raised) if trace_is_over(error) else matched(raised)
-    return None if said is None else _explanation(said, raised, position)
+    parts = leak(raised) if trace_is_over(error) else matched(raised)
+    return None if parts is None else _explanation(parts, raised, position)
 
 
 def _range(place: Any) -> tuple[int | None, ...]:
@@ -88,17 +88,17 @@ def _range(place: Any) -> tuple[int | None, ...]:
     return tuple(getattr(place, name, None) for name in ("lineno", "end_lineno", *columns))
 
 
-def _explanation(said: Said, raised: Raised, position: traceback.FrameSummary) -> Explanation:
-    words = WORDS[said.kind]
+def _explanation(parts: TextParts, raised: Raised, position: traceback.FrameSummary) -> Explanation:
+    words = WORDS[parts.kind]
     shown = head(raised.statement)
-    part = shown if said.kind is Kind.IN_PLACE or not isinstance(raised.failing, ast.expr) else raised.failing
+    part = shown if parts.kind is Kind.IN_PLACE or not isinstance(raised.failing, ast.expr) else raised.failing
     code = _written(position.filename, part)
-    names = {"code": _short(code), "names": said.names or "an argument"}
-    fix = _parsed(said.fix)
-    advice = said.advice or ("" if fix else words.advice.format(**names))
-    known = shown if said.fix else None
+    names = {"code": _short(code), "names": parts.names or "an argument"}
+    fix = _parsed(parts.fix)
+    advice = parts.advice or ("" if fix else words.advice.format(**names))
+    known = shown if parts.fix else None
     return Explanation(
-        said.kind,
+        parts.kind,
         position.filename,
         known.lineno if known else position.lineno or 0,
         known.col_offset if known else _or_unknown(position.colno),
@@ -149,61 +149,61 @@ def _user_frame(error: BaseException) -> tuple[FrameType, traceback.FrameSummary
 
 
 # ---------------------------------------------------------------- the function that explains an exception
-def _kind_of(error: BaseException) -> Callable[[Raised], Said | None] | None:
+def _kind_of(error: BaseException) -> Callable[[Raised], TextParts | None] | None:
     for types, text, matched in _ERRORS:
         if isinstance(error, types) and re.search(text, str(error)):
             return matched
     return None
 
 
-def _in_place(raised: Raised) -> Said:
-    return Said(Kind.IN_PLACE, in_place(raised.statement, raised.names))
+def _in_place(raised: Raised) -> TextParts:
+    return TextParts(Kind.IN_PLACE, in_place(raised.statement, raised.names))
 
 
-def _deleted_item(raised: Raised) -> Said | None:
+def _deleted_item(raised: Raised) -> TextParts | None:
     targets = raised.statement.targets if isinstance(raised.statement, ast.Delete) else []
     of_arrays = (isinstance(one, ast.Subscript) and is_array(value_of(one.value, raised.names)) for one in targets)
     return _in_place(raised) if any(of_arrays) else None
 
 
-def _read_only(raised: Raised) -> Said | None:
+def _read_only(raised: Raised) -> TextParts | None:
     fix = copied(raised.statement, raised.names)
-    return Said(Kind.IN_PLACE, fix, advice=READ_ONLY) if fix else None
+    return TextParts(Kind.IN_PLACE, fix, advice=READ_ONLY) if fix else None
 
 
-def _changing_method(raised: Raised) -> Said | None:
+def _changing_method(raised: Raised) -> TextParts | None:
     fix = by_method(raised.statement, raised.names)
-    return Said(Kind.IN_PLACE, fix) if fix else None
+    return TextParts(Kind.IN_PLACE, fix) if fix else None
 
 
-def _frozen(raised: Raised) -> Said | None:
+def _frozen(raised: Raised) -> TextParts | None:
     fix = of_frozen(raised.statement, raised.names)
-    return Said(Kind.FROZEN, fix) if fix else None
+    return TextParts(Kind.FROZEN, fix) if fix else None
 
 
-def _out(raised: Raised) -> Said:
-    return Said(Kind.IN_PLACE, without_out(raised.statement))
+def _out(raised: Raised) -> TextParts:
+    return TextParts(Kind.IN_PLACE, without_out(raised.statement))
 
 
-def _sliced(raised: Raised) -> Said:
+def _sliced(raised: Raised) -> TextParts:
     fix = in_place(raised.statement, raised.names) or known_lengths(raised.statement, raised.names)
     if fix:
-        return Said(Kind.SHAPE, fix, advice=KNOWN_LENGTH)
-    return Said(Kind.SHAPE, advice=" ".join(filter(None, (traced_argument(raised), SLICE))))
+        return TextParts(Kind.SHAPE, fix, advice=KNOWN_LENGTH)
+    return TextParts(Kind.SHAPE, advice=" ".join(filter(None, (traced_argument(raised), SLICE))))
 
 
-def _by_numpy(raised: Raised) -> Said:
-    if isinstance(raised.statement, ast.If | ast.While) and (said := concretized(raised)).fix:
-        return Said(Kind.NUMPY_CALL, said.fix, advice=said.advice)
-    return Said(Kind.NUMPY_CALL, numpy_calls(raised.statement, raised.names))
+def _by_numpy(raised: Raised) -> TextParts:
+    if isinstance(raised.statement, ast.If | ast.While) and (found := concretized(raised)).fix:
+        return TextParts(Kind.NUMPY_CALL, found.fix, advice=found.advice)
+    return TextParts(Kind.NUMPY_CALL, numpy_calls(raised.statement, raised.names))
 
 
-def _list(raised: Raised) -> Said:
+def _list(raised: Raised) -> TextParts:
     def is_list(node: ast.expr) -> bool:
         literal = isinstance(node, ast.List | ast.Tuple | ast.ListComp)
         return literal or isinstance(value_of(node, raised.names), list | tuple)
 
-    return Said(Kind.LIST, list_argument(raised.statement, raised.failing, is_list))
+    return TextParts(Kind.LIST, list_argument(raised.statement, raised.failing, is_list))
 
 
 _ITERATOR = (
@@ -220,7 +220,7 @@ _LIST = (
 )
 """The pattern of JAX's and Python's messages about a list where an array belongs."""
 
-_ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Said | None]], ...] = (
+_ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], TextParts | None]], ...] = (
     (
         (TypeError,),
         r"do not support in-place item|'[\w.]*(?:Tracer|ArrayImpl)' object does not support item",
@@ -236,12 +236,12 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     (
         (TypeError,),
         r"^cond_fun must return a boolean scalar, but got output type\(s\) \[\S*\[\d",
-        lambda _raised: Said(Kind.TRUTH),
+        lambda _raised: TextParts(Kind.TRUTH),
     ),
     (
         (TypeError,),
         r"^Pred must be a scalar, got [\s\S]* of shape \(\d",
-        lambda _raised: Said(Kind.TRUTH),
+        lambda _raised: TextParts(Kind.TRUTH),
     ),
     ((jax.errors.TracerArrayConversionError,), "", _by_numpy),
     ((jax.errors.TracerBoolConversionError, jax.errors.TracerIntegerConversionError), "", concretized),
@@ -252,7 +252,7 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     (
         (TypeError,),
         r"unsupported format string passed to \w*Tracer|format: a real number is required, not \w*Tracer",
-        lambda _raised: Said(Kind.CONTROL_FLOW, advice=FORMAT),
+        lambda _raised: TextParts(Kind.CONTROL_FLOW, advice=FORMAT),
     ),
     (
         (TypeError,),
@@ -269,23 +269,27 @@ _ERRORS: tuple[tuple[tuple[type[BaseException], ...], str, Callable[[Raised], Sa
     (
         (TypeError,),
         r"Shapes must be 1D sequences of concrete values",
-        lambda raised: Said(Kind.SHAPE, advice=traced_argument(raised)),
+        lambda raised: TextParts(Kind.SHAPE, advice=traced_argument(raised)),
     ),
     (
         (TypeError,),
         r"parameters to jaxpr equations must have __hash__[\s\S]*Tracer",
-        lambda raised: Said(Kind.SHAPE, advice=traced_argument(raised)),
+        lambda raised: TextParts(Kind.SHAPE, advice=traced_argument(raised)),
     ),
     ((IndexError,), r"slice indices must have static start/stop/step|Slice entries must be static integers", _sliced),
     ((TypeError,), _LIST, _list),
-    ((TypeError, ValueError), _ITERATOR, lambda _raised: Said(Kind.ITERATOR_OPERAND)),
+    ((TypeError, ValueError), _ITERATOR, lambda _raised: TextParts(Kind.ITERATOR_OPERAND)),
     ((TypeError,), r"Error interpreting argument to .* as an abstract array", no_array),
     ((TypeError,), r"carry input and carry output must have|body_fun output and input must have", carry),
     ((TypeError,), r"^scan body output must be a pair", no_pair),
-    ((ValueError,), r"[Cc]heckify-of-vmap-of-while", lambda raised: Said(Kind.CHECKIFY, checkified(raised.statement))),
+    (
+        (ValueError,),
+        r"[Cc]heckify-of-vmap-of-while",
+        lambda raised: TextParts(Kind.CHECKIFY, checkified(raised.statement)),
+    ),
     ((ValueError,), r"Non-hashable static arguments", static),
     ((RuntimeError, ValueError), r"Array has been deleted|[Bb]uffer has been deleted or donated", deleted),
     ((RuntimeError, ValueError), r"donate the same buffer twice", donated_twice),
-    ((jax.errors.KeyReuseError,), "", lambda _raised: Said(Kind.KEY_REFUSED)),
+    ((jax.errors.KeyReuseError,), "", lambda _raised: TextParts(Kind.KEY_REFUSED)),
 )
 """Types of an exception, a pattern of its text, and the function that explains it; the first match counts."""

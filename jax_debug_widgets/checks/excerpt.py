@@ -22,17 +22,19 @@ def excerpt(explanation: Explanation, name_file: Callable[[str], str] = str) -> 
     """
     where = f"{name_file(explanation.file)}:{explanation.line}"
     span = explanation.line, explanation.column, explanation.end_line, explanation.end_column
-    return _block(f"{where}: {explanation.headline}", explanation.file, span, _said(explanation))
+    return _block(f"{where}: {explanation.headline}", explanation.file, span, _paragraphs(explanation))
 
 
 def text_of(finding: Finding) -> str:
     """Show a finding as a block of text; as one sentence if it has no headline."""
     if not finding.headline:
         return f"{finding.kind}: {finding.message}"
-    return _block(f"{finding.kind}: {finding.where}: {finding.headline}", finding.file, finding.span, _said(finding))
+    return _block(
+        f"{finding.kind}: {finding.where}: {finding.headline}", finding.file, finding.span, _paragraphs(finding)
+    )
 
 
-def _said(one: Explanation | Finding) -> list[tuple[str, tuple[str, ...]]]:
+def _paragraphs(one: Explanation | Finding) -> list[tuple[str, tuple[str, ...]]]:
     return [
         (word, lines)
         for word, lines in (("why", (one.why,)), ("write", one.fix), ("note", (one.advice,)))
@@ -40,14 +42,14 @@ def _said(one: Explanation | Finding) -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
-def _block(head: str, file: str, span: _Span, said: list[tuple[str, tuple[str, ...]]]) -> str:
+def _block(head: str, file: str, span: _Span, paragraphs: list[tuple[str, tuple[str, ...]]]) -> str:
     number = str(span[0])
     margin = " " * len(number)
     lines = [head]
     text = linecache.getline(file, span[0]).rstrip()
     if text:
         lines += [f"{margin} |", f"{number} | {text.expandtabs(1)}", f"{margin} | {_underline(span, text)}"]
-    for word, (first, *others) in said:
+    for word, (first, *others) in paragraphs:
         lines += [f"{margin} = {word}: {first}", *(f"{margin}   {' ' * len(word)}  {line}" for line in others)]
     return "\n".join(lines)
 

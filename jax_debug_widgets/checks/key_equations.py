@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import jax
 
-from jax_debug_widgets._jax.compat.versions import scan_counts
+from jax_debug_widgets._jax.compat import versions
 
 if TYPE_CHECKING:
     from jax.extend.core import Jaxpr
@@ -27,6 +27,23 @@ def vmaps_at(equation: Any) -> int:
     return max(count - sum(pair == ("vmap_f", "jacfun") for pair in pairwise(names)), 0)
 
 
+def calls_in_body(equation: Any) -> Hashable:
+    """Return the identity of all calls on Python's stack that made an equation, JAX's included, up to the body that it is in.
+
+    On jax 0.8 a traceback goes on with the calls for which JAX traced the body first; it may be another caller's.
+    """
+    traceback = equation.source_info.traceback
+    codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
+    names = [code.co_name for code in codes]
+    if versions.TRACEBACKS_LEAVE_THEIR_PROGRAM and _TRACES in names:
+        codes = codes[: names.index(_TRACES)]
+    return tuple(map(id, codes)), tuple(offsets[: len(codes)])
+
+
+_TRACES = "trace_to_jaxpr_dynamic"
+"""The function of JAX that traces a body."""
+
+
 def loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
     """Return the body of a loop, its operands, the number of constants and of carries, and the length as text.
 
@@ -34,7 +51,7 @@ def loop_of(equation: Any) -> tuple[Jaxpr, Sequence[Any], int, int, str]:
     """
     params = equation.params
     if equation.primitive.name == "scan":
-        constants, carried = scan_counts(params)
+        constants, carried = versions.scan_counts(params)
         return params["jaxpr"].jaxpr, equation.invars, constants, carried, str(params["length"])
     operands = equation.invars[params["cond_nconsts"] :]
     constants = params["body_nconsts"]

@@ -21,7 +21,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jax_debug_widgets._jax.origins.frames import Frame, frames_in_body
 from jax_debug_widgets.checks.key_choices import CHOICES, kind_of
-from jax_debug_widgets.checks.key_equations import batches, is_recomputed, loop_of, vmaps_at
+from jax_debug_widgets.checks.key_equations import batches, calls_in_body, is_recomputed, loop_of, vmaps_at
 from jax_debug_widgets.checks.key_results import inner_bodies, primitives, returned
 from jax_debug_widgets.checks.key_uses import (
     Key,
@@ -163,9 +163,7 @@ class KeyFlow:
         return (*own, *self.around)
 
     def _way_to(self, equation: Any) -> Hashable:
-        traceback = equation.source_info.traceback
-        codes, offsets = traceback.raw_frames() if traceback is not None else ((), ())
-        return self._way, tuple(map(id, codes)), tuple(offsets)
+        return self._way, calls_in_body(equation)
 
     def _results(self, equation: Any) -> list[Key | None]:
         name, key = equation.primitive.name, self._key(equation.invars[0]) if equation.invars else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.events.amounts import lane_words
+from jax_debug_widgets.events.amounts import lane_text
 
 if TYPE_CHECKING:
     from jax_debug_widgets.taps.check_log import LineHits
@@ -20,4 +20,4 @@ def moment(seen: LineHits, lanes: Sequence[int] = ()) -> str:
     call = f"call {seen.call} of its program" if seen.call else ""
     step = f"step {', '.join(map(str, steps))}" if steps else ""
     device = "" if seen.checked.device is None else f"device {seen.checked.device}"
-    return "".join(f", {one}" for one in (call, step, device, lane_words(lanes)) if one)
+    return "".join(f", {one}" for one in (call, step, device, lane_text(lanes)) if one)

@@ -13,7 +13,7 @@ import jax
 from jax_debug_widgets._jax.tracing.leaks import origin_of, within_derivatives
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_array, is_traced, value_of
-from jax_debug_widgets.checks.raised import Raised, Said, head
+from jax_debug_widgets.checks.raised import Raised, TextParts, head
 from jax_debug_widgets.checks.rewrite.branches import branch
 from jax_debug_widgets.checks.rewrite.expressions import expression, replaced
 from jax_debug_widgets.checks.rewrite.in_place import in_place
@@ -33,16 +33,16 @@ from jax_debug_widgets.checks.words import (
 )
 
 
-def mask(raised: Raised) -> Said:
+def mask(raised: Raised) -> TextParts:
     """Explain an array of booleans as an index: the number of its elements is not known while JAX traces."""
     assigned = in_place(raised.statement, raised.names)
     if assigned and "jnp.where" in assigned[0]:
-        return Said(Kind.IN_PLACE, assigned)
+        return TextParts(Kind.IN_PLACE, assigned)
     updated = masked_update(raised.statement, raised.names)
-    return Said(Kind.SHAPE, updated or boolean_mask(raised.statement, raised.place.after, raised.names))
+    return TextParts(Kind.SHAPE, updated or boolean_mask(raised.statement, raised.place.after, raised.names))
 
 
-def unhashable(raised: Raised) -> Said:
+def unhashable(raised: Raised) -> TextParts:
     """Explain a tracer that is hashed: as a key, or in the object of a method that a loop or a branch is given."""
     functions: dict[ast.expr, str] = {}
     for node in ast.walk(raised.failing):
@@ -52,7 +52,7 @@ def unhashable(raised: Raised) -> Said:
     if not functions:
         return concretized(raised)
     fix = ast.unparse(ast.fix_missing_locations(replaced(raised.statement, functions))).splitlines()
-    return Said(Kind.HASHED, fix)
+    return TextParts(Kind.HASHED, fix)
 
 
 def _holds_tracers(owner: Any) -> bool:
@@ -60,30 +60,32 @@ def _holds_tracers(owner: Any) -> bool:
     return is_object and not is_array(owner) and any(map(is_traced, jax.tree.leaves(owner)))
 
 
-def concretized(raised: Raised) -> Said:
+def concretized(raised: Raised) -> TextParts:
     """Explain an error about a value that was needed: for a branch or loop, for a size, or by Python."""
     statement, names = raised.statement, raised.names
     if type(raised.error) is jax.errors.ConcretizationTypeError and (by_size := sized(statement, raised.failing)):
         is_bound = any("=N" in line for line in by_size)
-        return Said(
+        return TextParts(
             Kind.SHAPE, by_size, advice="N is the largest number of elements that there can be." if is_bound else ""
         )
     after = raised.place.after
     if isinstance(statement, ast.Assert) or _only_raises(statement):
-        return Said(Kind.CONTROL_FLOW, advice=CHECKED)
+        return TextParts(Kind.CONTROL_FLOW, advice=CHECKED)
     if isinstance(statement, ast.If):
         fix = branch(statement, after, names)
         both = BOTH_BRANCHES if fix and "jnp.where" in fix[0] else ""
         setting = traced_argument(raised) if _may_be_setting(statement.test, names) else ""
-        return Said(
+        return TextParts(
             Kind.CONTROL_FLOW, fix, advice=" ".join(filter(None, (setting if "static" in setting else "", both)))
         )
     if isinstance(statement, ast.While | ast.For):
         is_while = isinstance(statement, ast.While)
         fix = while_loop(statement, after, names) if is_while else for_loop(statement, after, names)
-        return Said(Kind.CONTROL_FLOW, fix, advice="" if fix else traced_argument(raised))
+        return TextParts(Kind.CONTROL_FLOW, fix, advice="" if fix else traced_argument(raised))
     if isinstance(statement, ast.Match) or _is_formatted(raised):
-        return Said(Kind.CONTROL_FLOW, advice=traced_argument(raised) if isinstance(statement, ast.Match) else FORMAT)
+        return TextParts(
+            Kind.CONTROL_FLOW, advice=traced_argument(raised) if isinstance(statement, ast.Match) else FORMAT
+        )
     # A size is needed by a JAX function, which names the argument in the message; Python's `float` needs a value.
     of_python = r"problem arose with|\b(?:item|tolist)\(\) method"
     is_size = type(raised.error) is jax.errors.ConcretizationTypeError and not re.search(of_python, raised.text)
@@ -94,10 +96,10 @@ def concretized(raised: Raised) -> Said:
     else:
         fix, advice = expression(statement, names, raised.failing), traced_argument(raised)
         advice = advice if "static" in advice or not fix else ""
-    return Said(kind, fix, advice=advice)
+    return TextParts(kind, fix, advice=advice)
 
 
-def ambiguous(raised: Raised) -> Said | None:
+def ambiguous(raised: Raised) -> TextParts | None:
     """Explain a condition that is an array of several elements; None if it is not an array of JAX."""
     statement, names = raised.statement, raised.names
     tested = head(statement) if isinstance(statement, ast.If | ast.While) else raised.failing
@@ -108,7 +110,7 @@ def ambiguous(raised: Raised) -> Said | None:
     is_choice = isinstance(statement, ast.If)
     fix = branch(statement, raised.place.after, names) if is_choice else expression(statement, names, raised.failing)
     is_for_each = bool(fix) and "jax.lax" not in "".join(fix) and not is_block
-    return Said(Kind.TRUTH, fix if is_for_each else None)
+    return TextParts(Kind.TRUTH, fix if is_for_each else None)
 
 
 def _may_be_setting(test: ast.expr, names: Mapping[str, Any]) -> bool:
@@ -168,10 +170,10 @@ def traced_argument(raised: Raised) -> str:
                     todo.append(defined[node.id])
     # Integers come first, because a size is usually an integer.
     numbers.sort(key=lambda name: raised.names[name].dtype.kind not in "iub")
-    return _said_of(numbers[0], raised.names[numbers[0]], function.name) if numbers else ""
+    return _argument_text(numbers[0], raised.names[numbers[0]], function.name) if numbers else ""
 
 
-def _said_of(name: str, tracer: Any, function: str) -> str:
+def _argument_text(name: str, tracer: Any, function: str) -> str:
     """Say what an argument of a function is: the argument that a jitted function traces, or a value of a lane or step."""
     origin = origin_of(within_derivatives(tracer))
     if origin.by == "vmap":

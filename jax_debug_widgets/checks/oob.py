@@ -75,7 +75,7 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     written = written_at(frame)
     if written is not None and isinstance(seen.checked.facts, Switch):
         return missing_branch(seen, written, name_file)
-    if written is None or written.says_mode or not _is_users(written):
+    if written is None or written.sets_mode or not _is_users(written):
         return None
     if isinstance(seen.checked.facts, OutsideIndex):
         return _without_jit(seen, seen.checked.facts, written, name_file)
@@ -98,18 +98,18 @@ def out_of_bounds(seen: LineHits, name_file: NameFile) -> Finding | None:
     why = f"JAX raises no IndexError in a compiled program: {became}{_what_happened(facts, value, last, size)}.{sliced}{often}"
     fix, advice = _within(written, index, last, size), _advice(written, facts, index, last, size)
     span = frame.line, frame.column, frame.end_line, frame.end_column
-    told = (Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, advice)
-    return Finding.at(*told, file=frame.file, span=span, seen=seen.count)
+    found = (Kind.OUT_OF_BOUNDS.word, where, headline, why, fix, advice)
+    return Finding.at(*found, file=frame.file, span=span, seen=seen.count)
 
 
-Told = tuple["LineHits", Finding | None]
+HitsAndFinding = tuple["LineHits", Finding | None]
 
 
-def with_the_same_index(told: Sequence[Told]) -> list[Told]:
+def with_the_same_index(found: Sequence[HitsAndFinding]) -> list[HitsAndFinding]:
     """Merge the findings of one call about one index: the same value and size, and a common name. The first lists all lines."""
-    kept: list[Told] = []
+    kept: list[HitsAndFinding] = []
     others: dict[int, dict[str, None]] = {}
-    for seen, finding in told:
+    for seen, finding in found:
         first = next((at for at, one in enumerate(kept) if _is_same_index(one, (seen, finding))), None)
         if first is None or finding is None:
             kept.append((seen, finding))
@@ -123,7 +123,7 @@ def with_the_same_index(told: Sequence[Told]) -> list[Told]:
     return kept
 
 
-def _is_same_index(one: Told, other: Told) -> bool:
+def _is_same_index(one: HitsAndFinding, other: HitsAndFinding) -> bool:
     (seen, finding), (also, another) = one, other
     if finding is None or another is None or not all(isinstance(each.checked.facts, Indexing) for each in (seen, also)):
         return False
@@ -164,8 +164,8 @@ def _without_jit(seen: LineHits, facts: OutsideIndex, written: SourceExpression,
         _within(written, facts.index, last, facts.size),
         _advice(written, facts, facts.index, last, facts.size),
     )
-    told = (Kind.OUT_OF_BOUNDS.word, f"{name_file(frame.file)}:{frame.line}", headline, why, fix, advice)
-    return Finding.at(*told, file=frame.file, span=span, seen=seen.count)
+    found = (Kind.OUT_OF_BOUNDS.word, f"{name_file(frame.file)}:{frame.line}", headline, why, fix, advice)
+    return Finding.at(*found, file=frame.file, span=span, seen=seen.count)
 
 
 def _index_of(facts: Indexing, column: int, words: list[int]) -> tuple[int, int, str]:
@@ -241,12 +241,12 @@ def _advice(written: SourceExpression, facts: Indexing | OutsideIndex, index: in
     is_counted_back = index < 0 and not _is_literal(written)
     valid = f"The valid indices are {-size} to {last}" if is_counted_back else f"The last valid index is {last}"
     beyond = f": count to it, not to {size}" if index == size else ""
-    meant = _if_meant(written, facts)
-    if_meant = f" If an index outside is meant, say what becomes of it: {meant}" if meant else ""
-    return f"{valid}{beyond}.{if_meant}"
+    with_mode = _with_mode(written, facts)
+    on_purpose = f" If an index outside is meant, say what becomes of it: {with_mode}" if with_mode else ""
+    return f"{valid}{beyond}.{on_purpose}"
 
 
-def _if_meant(written: SourceExpression, facts: Indexing | OutsideIndex) -> str:
+def _with_mode(written: SourceExpression, facts: Indexing | OutsideIndex) -> str:
     """Return the expression with a `mode` for indices out of bounds; empty if it takes none."""
     node = written.node
     if isinstance(node, ast.Subscript):

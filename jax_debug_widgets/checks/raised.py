@@ -41,7 +41,7 @@ class Raised:
 
 
 @dataclass(frozen=True)
-class Said:
+class TextParts:
     """The parts that fill in the texts of a kind.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from jax_debug_widgets.checks.kinds import Kind
 from jax_debug_widgets.checks.namespace import is_array, value_of
-from jax_debug_widgets.checks.raised import Raised, Said
+from jax_debug_widgets.checks.raised import Raised, TextParts
 from jax_debug_widgets.checks.rewrite.expressions import replaced
 from jax_debug_widgets.checks.words import NO_RETURN, PAIR, SELF, STATIC_ARRAY, STRUCTURE, WORDS
 
@@ -28,7 +28,7 @@ _STRUCTURE = re.compile(
 )
 
 
-def carry(raised: Raised) -> Said:
+def carry(raised: Raised) -> TextParts:
     """Explain a loop whose body returns a carry of another type or structure than it receives."""
     changed = [f"`{name}` {before} → {after}" for name, before, after in _CARRY.findall(raised.text)]
     structures = [
@@ -40,7 +40,7 @@ def carry(raised: Raised) -> Said:
     advice = f"{WORDS[Kind.CARRY].advice.format(names=words)} For example {', '.join(begins)}." if begins else ""
     if structures:
         advice = NO_RETURN if any(one.endswith("→ None") for one in structures) else STRUCTURE
-    return Said(Kind.CARRY, names=words, advice=advice)
+    return TextParts(Kind.CARRY, names=words, advice=advice)
 
 
 def _carried(name: str) -> str:
@@ -55,10 +55,10 @@ def _structure(words: str) -> str:
     return known.get(named, named)
 
 
-def no_pair(raised: Raised) -> Said:
+def no_pair(raised: Raised) -> TextParts:
     """Explain a body of a `scan` that does not return a pair of carry and output."""
     returned = raised.text.partition("got ")[2].rstrip(". ")
-    return Said(Kind.CARRY, names=f"the body returns {returned}, and no pair", advice=PAIR)
+    return TextParts(Kind.CARRY, names=f"the body returns {returned}, and no pair", advice=PAIR)
 
 
 def _begins(text: str) -> Iterator[tuple[str, str, str]]:
@@ -75,16 +75,16 @@ _DIFFER = re.compile(
 )
 
 
-def branches(raised: Raised) -> Said:
+def branches(raised: Raised) -> TextParts:
     """Explain branches of a `cond` or `switch` that return other types or structures."""
     found = _DIFFER.search(raised.text)
     one, type_one, other, type_other = filter(None, found.groups()) if found else ("", "", "", "")
     types = (re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", name) for name in (type_one, type_other))
     first, second = (name.replace("a pytree leaf", "one array") for name in types)
-    return Said(Kind.BRANCHES, names=f": {first} of {one}, {second} of {other}" if found else "")
+    return TextParts(Kind.BRANCHES, names=f": {first} of {one}, {second} of {other}" if found else "")
 
 
-def no_array(raised: Raised) -> Said | None:
+def no_array(raised: Raised) -> TextParts | None:
     """Explain an argument of a jitted function that is not an array; None if the message does not name its type."""
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
     path = re.search(r"passed to the function at path ([^\s.]+)", raised.text)
@@ -94,20 +94,20 @@ def no_array(raised: Raised) -> Said | None:
     setting = f"static_argnames={re.split(r'[.[]', name)[0]!r}" if name.isidentifier() else "static_argnames=..."
     names = f"{f'`{name}`' if name else 'an argument'} is of type {kind[1].removeprefix('builtins.')}"
     advice = SELF if name == "self" else WORDS[Kind.NO_ARRAY].advice.format(setting=setting)
-    return Said(Kind.NO_ARRAY, names=names, advice=advice)
+    return TextParts(Kind.NO_ARRAY, names=names, advice=advice)
 
 
-def overflow(raised: Raised) -> Said:
+def overflow(raised: Raised) -> TextParts:
     """Explain a whole number that does not fit into the dtype of an argument."""
     found = re.search(r"value (-?\d+)|Python int\w* (-?\d+)", raised.text)
-    return Said(Kind.OVERFLOW, names=f"{found[1] or found[2]} does" if found else "a number here does")
+    return TextParts(Kind.OVERFLOW, names=f"{found[1] or found[2]} does" if found else "a number here does")
 
 
-def static(raised: Raised) -> Said:
+def static(raised: Raised) -> TextParts:
     """Explain a static argument that has no hash."""
     kind = re.search(r"type <class '([\w.]+)'>", raised.text)
     if kind is None:
-        return Said(Kind.STATIC)
+        return TextParts(Kind.STATIC)
     literals = {ast.List: "list", ast.Dict: "dict", ast.Set: "set"}
     calls = [node for node in ast.walk(raised.failing) if isinstance(node, ast.Call)]
     given = [
@@ -118,10 +118,10 @@ def static(raised: Raised) -> Said:
     of_kind = kind[1].rpartition(".")[2]
     name = next((name for name, of in types.items() if name and of == of_kind), "")
     names = f"{f'`{name}`' if name else 'an argument'} of type {kind[1]}"
-    return Said(Kind.STATIC, names=names, advice=STATIC_ARRAY if of_kind in ("ArrayImpl", "ndarray") else "")
+    return TextParts(Kind.STATIC, names=names, advice=STATIC_ARRAY if of_kind in ("ArrayImpl", "ndarray") else "")
 
 
-def uncalled(raised: Raised) -> Said:
+def uncalled(raised: Raised) -> TextParts:
     """Explain a `cond` that is given values in place of functions."""
     for node in ast.walk(raised.statement):
         match node:
@@ -131,15 +131,17 @@ def uncalled(raised: Raised) -> Said:
                     texts = (ast.unparse(test), *(f"lambda: {ast.unparse(one)}" for one in values))
                     call = f"{ast.unparse(node.func)}({', '.join(texts)})"
                     fix = ast.unparse(ast.fix_missing_locations(replaced(raised.statement, {node: call})))
-                    return Said(Kind.UNCALLED, fix.splitlines())
-    return Said(Kind.UNCALLED)
+                    return TextParts(Kind.UNCALLED, fix.splitlines())
+    return TextParts(Kind.UNCALLED)
 
 
-def unpacked(raised: Raised) -> Said | None:
+def unpacked(raised: Raised) -> TextParts | None:
     """Explain a number that is taken apart like a tuple."""
     match raised.statement:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value):
             number = value_of(value, raised.names)
             if is_array(number) and not number.ndim:
-                return Said(Kind.UNPACKED, names=f"`{ast.unparse(value)}` is one number, and no {len(parts)} values")
+                return TextParts(
+                    Kind.UNPACKED, names=f"`{ast.unparse(value)}` is one number, and no {len(parts)} values"
+                )
     return None

@@ -37,7 +37,7 @@ class SourceExpression:
         return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
     @property
-    def says_mode(self) -> bool:
+    def sets_mode(self) -> bool:
         """Whether the expression is a call that sets the `mode` for indices out of bounds."""
         return isinstance(self.node, ast.Call) and any(one.arg == "mode" for one in self.node.keywords)
 

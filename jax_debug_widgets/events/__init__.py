@@ -13,7 +13,7 @@ from jax_debug_widgets.events.host_call import CallbackSummary, CallContext, Hos
 from jax_debug_widgets.events.inbox import COUNTED, Inbox
 from jax_debug_widgets.events.nesting import Nesting
 from jax_debug_widgets.events.program_taps import ProgramTaps
-from jax_debug_widgets.events.site import NO_VALUE, CallSite, Derivative, Kind, Phase, Watched, distinguishing_words
+from jax_debug_widgets.events.site import NO_VALUE, CallSite, Derivative, Kind, Phase, Watched, distinguishing_texts
 from jax_debug_widgets.events.stale_read import StaleRead
 from jax_debug_widgets.events.stamps import times_of
 from jax_debug_widgets.events.status import Barrier, BarrierState, Breakpoint, ProcessStatus, RunState, Status
@@ -62,7 +62,7 @@ __all__ = [
     "ThreadSpans",
     "TracePrint",
     "Watched",
-    "distinguishing_words",
+    "distinguishing_texts",
     "joined",
     "times_of",
 ]

@@ -54,7 +54,7 @@ def plural_came(count: int) -> str:
     return "1 print or value" if count == 1 else f"{count:,} prints and values"
 
 
-def lane_words(lane: Sequence[int]) -> str:
+def lane_text(lane: Sequence[int]) -> str:
     """Write a lane: `lane 3`; for nested `vmap`s `lane (1, 2)`, outermost first; empty outside `vmap`."""
     if not lane:
         return ""

@@ -18,7 +18,7 @@ Origin = Literal["cell", "library"]
 """The maker of a call. `cell`: the code of the cell itself; `library`: a function that the cell called."""
 
 
-def state_word(state: CallState) -> str:
+def state_name(state: CallState) -> str:
     """Return the state of a call as the panel and the summaries show it: a `drained` call is `done`."""
     return "done" if state == "drained" else state
 
@@ -86,4 +86,4 @@ class Call:
 
     def __repr__(self) -> str:
         run = "" if self.run is None else f", ran {in_time(self.run)}"
-        return f"<Call {self.id} of {self.of}: {state_word(self.state)}{run}, {self.events} events>"
+        return f"<Call {self.id} of {self.of}: {state_name(self.state)}{run}, {self.events} events>"

@@ -136,7 +136,9 @@ class Inbox:
             elif found := source.take(now):
                 times, threads, columns = found
                 taken.append(
-                    TapFirings(tap, times, threads if self.stamps.tells else np.zeros_like(threads), columns, None)
+                    TapFirings(
+                        tap, times, threads if self.stamps.has_threads else np.zeros_like(threads), columns, None
+                    )
                 )
         shares = [share for share in taken if share is not None]
         return functools.reduce(TapFirings.beside, shares).by_tap() if shares else []

@@ -162,15 +162,15 @@ class Nesting:
         """Return the lanes at these places in the order of firing, int[n], as int64[n] flat over `lanes`."""
         return np.ravel_multi_index(np.unravel_index(places, self.lanewise)[::-1], self.lanes)
 
-    def lane(self, ordinal: int, *, is_told: bool = False) -> tuple[int, ...]:
+    def lane(self, ordinal: int, *, by_lane: bool = False) -> tuple[int, ...]:
         """Return the lane of one firing: an index for each axis.
 
         It is empty if it is not known, and if no lanes fire one after the other.
 
         Args:
-          ordinal: the ordinal of the firing as in `steps`; if `is_told`, its place in the order of the lanes.
+          ordinal: the ordinal of the firing as in `steps`; if `by_lane`, its place in the order of the lanes.
         """
-        lanes = self.lanes_at if is_told else self.lanes_of
+        lanes = self.lanes_at if by_lane else self.lanes_of
         flat = int(lanes(np.array([ordinal]))[0]) if self.lanewise else -1
         return () if flat < 0 else tuple(int(i) for i in np.unravel_index(flat, self.lanes))
 

@@ -48,10 +48,10 @@ def edges_of(low: float, high: float, bins: int) -> np.ndarray:
     return np.linspace(low / scale, high / scale, bins + 1) * scale
 
 
-def infinite(array: np.ndarray, meant: Sequence[str] = ()) -> np.ndarray:
-    """Return which numbers are infinite, without the kinds in `meant` (`posinf`, `neginf`), which the program intends."""
+def infinite(array: np.ndarray, intended: Sequence[str] = ()) -> np.ndarray:
+    """Return which numbers are infinite, without the kinds in `intended` (`posinf`, `neginf`), which the program intends."""
     found = np.isinf(array)
     for name, is_such in (("posinf", np.isposinf), ("neginf", np.isneginf)):
-        if name in meant:
+        if name in intended:
             found &= ~is_such(array)
     return found

@@ -51,7 +51,7 @@ class Watched:
       lanes: sizes of the `vmap` axes, outermost first, if statistics of each lane are recorded too, after those of all.
       full: whether whole values are recorded (down-sampled if large), after the statistics.
       value: for a gradient, the id of the site of its value, `NO_VALUE` if that has none that comes before.
-      meant: the infinities that the source puts there on purpose: `neginf` for `jnp.where(mask, scores, -jnp.inf)`.
+      intended: the infinities that the source puts there on purpose: `neginf` for `jnp.where(mask, scores, -jnp.inf)`.
       gradient: for a value, the id of the site of its gradient, if that came first.
       choice: the only expression through which it reaches the results of its body, if this may leave it out:
         `jnp.where(x > 0, h, 0.0) at model.py:7`.
@@ -78,7 +78,7 @@ class Watched:
     full: bool = False
     lanes: tuple[int, ...] = ()
     value: int | None = None
-    meant: tuple[str, ...] = ()
+    intended: tuple[str, ...] = ()
     gradient: int | None = None
     choice: str = ""
     again: Literal["", "name", "value"] = ""
@@ -163,7 +163,7 @@ class CallSite:
         return f"<{kind} {self.label} at {self.where}>"
 
 
-def distinguishing_words(sites: Iterable[CallSite]) -> dict[int, str]:
+def distinguishing_texts(sites: Iterable[CallSite]) -> dict[int, str]:
     """Return words that distinguish sites of the same line and name: site id -> its caller, its process, or both.
 
     Sites without such others are not in it.

@@ -22,24 +22,24 @@ class Stamps:
     """Makes the stamps of the firings of one capture.
 
     Attributes:
-      tells: whether stamps contain the thread's number.
+      has_threads: whether stamps contain the thread's number.
       now: returns the stamp of this moment. With the thread it takes three times as long.
     """
 
     def __init__(self) -> None:
-        self.tell_threads(False)
+        self.record_threads(False)
 
-    def tell_threads(self, wanted: bool) -> None:
+    def record_threads(self, wanted: bool) -> None:
         """Put the thread into stamps from now on, or not. If not, the threads' numbers are reused: read older stamps before."""
         if not wanted:
             self._numbers: dict[int, int] = {}
             self._unused = itertools.count(1)
-        self.tells = wanted
+        self.has_threads = wanted
         self.now = self._with_thread if wanted else perf_counter_ns
 
     def at(self, times_ns: Sequence[int], thread: int) -> Sequence[int]:
         """Return the stamps of other times, in ns of `perf_counter_ns`, in the thread with this ident."""
-        if not self.tells:
+        if not self.has_threads:
             return times_ns
         bits = self._bits_of(thread)
         return [time_ns | bits for time_ns in times_ns]

@@ -167,7 +167,7 @@ class Tap:
 
     def lane_of(self, arrays: Sequence[np.ndarray], ordinal: int) -> tuple[int, ...]:
         """Return the lane of a firing if lanes fire one after the other, else (); `ordinal` as in `step_of`."""
-        return self.nesting.lane(int(arrays[-1]), is_told=True) if self.is_numbered else self.nesting.lane(ordinal)
+        return self.nesting.lane(int(arrays[-1]), by_lane=True) if self.is_numbered else self.nesting.lane(ordinal)
 
     def lanes_of(self, columns: Sequence[Any], rows: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
         """Return the lanes of the firings `rows`, as in `steps_of`: int64[n], flat over `nesting.lanes`; -1 if not known."""

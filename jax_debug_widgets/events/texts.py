@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from jax_debug_widgets.events.amounts import lane_words
+from jax_debug_widgets.events.amounts import lane_text
 
 if TYPE_CHECKING:
     from jax_debug_widgets.events.site import CallSite
@@ -108,7 +108,7 @@ def _statistic(site: CallSite, name: str, value: np.ndarray) -> str:
     """Write one statistic: `max 3.5`; for `bad lane`, `bad lane (1, 2)`, and nothing if all lanes are finite."""
     if name == BAD_LANE:
         lane = site.watch.lane(int(value)) if site.watch else ()
-        return f"bad {lane_words(lane)}" if lane else ""
+        return f"bad {lane_text(lane)}" if lane else ""
     return f"{name} {value.item() if value.dtype.kind in 'iu' else format(value.item(), '.4g')}"
 
 

@@ -127,10 +127,10 @@ class AgainstFloat64:
     def headline(self) -> str:
         """The result in one sentence."""
         if self.close:
-            on_the_way = f"; on the way {self._told(self.worst)}" if self.worst else ""
+            on_the_way = f"; on the way {self._loss_text(self.worst)}" if self.worst else ""
             return f"the outputs are within the tolerance{self._zeros}{on_the_way}"
         if self.worst is not None:
-            return self._told(self.worst)
+            return self._loss_text(self.worst)
         if (first := self.first) is not None:
             return f"the error builds up: beyond the tolerance first in `{self.text_of(first)}`{_at(first.first)}"
         return "the outputs are beyond the tolerance, and no equation that was followed is"
@@ -143,12 +143,12 @@ class AgainstFloat64:
         ]
         return f", but where float64 has 0 the program has {', '.join(found)}" if found else ""
 
-    def _told(self, worst: Rounding) -> str:
+    def _loss_text(self, worst: Rounding) -> str:
         if worst is self.broken:
             return f"`{self.text_of(worst)}` gives {worst.invented}{_at(worst.first)}"
         lost = plural(round(worst.digits), "digit") if worst.born_error < 1 else "all digits"
         error = f"relative error {worst.born_error:.2g}, {_times(worst.born)} that of its operands"
-        follows = f"; from it {self._told(self.broken)}" if self.broken else ""
+        follows = f"; from it {self._loss_text(self.broken)}" if self.broken else ""
         return f"`{self.text_of(worst)}` loses {lost}: {error}{_at(worst.born_step)}{follows}"
 
     def text_of(self, one: Rounding) -> str:
@@ -166,10 +166,10 @@ class AgainstFloat64:
             )
             for name, figure in self.outputs
         ]
-        telling = [one for one in self.by_line if one.growth >= LOSES or one.otherwise or one.invented]
-        largest = sorted(telling, key=lambda one: -one.growth)[:_MOST_LINES]
-        lines += [self._line(one) for one in telling if one in largest]
-        more = len(telling) - len(largest)
+        relevant = [one for one in self.by_line if one.growth >= LOSES or one.otherwise or one.invented]
+        largest = sorted(relevant, key=lambda one: -one.growth)[:_MOST_LINES]
+        lines += [self._line(one) for one in relevant if one in largest]
+        more = len(relevant) - len(largest)
         notes = [*([f"{plural(more, 'further line')} lose a digit or more"] if more else []), *self.notes, NOTE]
         title = f"{self.program.name} against float64: {self.headline}"
         return Page(title, ("", "name", "what", "error", "growth", "where"), lines, notes, longest=120)

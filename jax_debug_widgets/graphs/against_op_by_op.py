@@ -78,26 +78,24 @@ class AgainstOpByOp:
     @property
     def deciding(self) -> list[str]:
         """The passes and options that make the numbers those of op by op."""
-        return [name for name, told in self.passes if told == AS_OP_BY_OP]
+        return [name for name, effect in self.passes if effect == AS_OP_BY_OP]
 
     @property
     def headline(self) -> str:
         """The result in one sentence."""
         if self.equal:
             return "equal to the bit"
-        said = "close" if self.close else "DIFFERENT"
+        verdict = "close" if self.close else "DIFFERENT"
         passes = f" ({', '.join(self.deciding)})" if self.deciding else ""
         if self.cause == "operation" and self.first is not None:
             step = f", at step {', '.join(map(str, self.first.step))}" if self.first.step else ""
             one = self.first.equation
-            return f"{said}: {one.primitive} in `{self.line_of(one)}` is compiled to something else{step}{passes}"
+            return f"{verdict}: {one.primitive} in `{self.line_of(one)}` is compiled to something else{step}{passes}"
         if self.cause == "fusion":
             lines = list(dict.fromkeys(f"`{self.line_of(one)}`" for one in self.pins))
             how = "product and sum are contracted (FMA)" if self.is_contracted else "it is fused with what uses it"
-            return (
-                f"{said}: the numbers are those of op by op if {' and '.join(lines[:3])} is made apart: {how}{passes}"
-            )
-        return f"{said}: the line was not found{passes}"
+            return f"{verdict}: the numbers are those of op by op if {' and '.join(lines[:3])} is made apart: {how}{passes}"
+        return f"{verdict}: the line was not found{passes}"
 
     @property
     def is_contracted(self) -> bool:
@@ -134,7 +132,7 @@ class AgainstOpByOp:
             PageRow(("made apart", one.names[0], self.line_of(one), str(one.source or "")))
             for one in (self.pins if self.cause == "fusion" else ())
         ]
-        lines += [PageRow(("XLA", name, told, "")) for name, told in self.passes]
+        lines += [PageRow(("XLA", name, effect, "")) for name, effect in self.passes]
         searched = f"{plural(self.compiles, 'program')} compiled for this." if self.compiles > 1 else ""
         notes = [*self.notes, *([searched] if searched else [])]
         title = f"{self.program.name} jitted and op by op: {self.headline}"

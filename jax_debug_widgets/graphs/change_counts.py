@@ -16,14 +16,14 @@ WORDS: dict[Kind, str] = {
 }
 
 
-def told_inside(kinds: Counter[Kind], *, other_results: bool) -> str:
+def inside_text(kinds: Counter[Kind], *, other_results: bool) -> str:
     """Return the changes inside of loops and branches in words, such as ` (inside: 1 changed)`; empty if there are none."""
     counts = [f"{kinds[one]} {WORDS[one]}" for one in WORDS if kinds[one]]
     counts += ["other results"] if other_results else []
     return f" (inside: {', '.join(counts)})" if counts else ""
 
 
-def told_passes(roles: Counter[str]) -> str:
+def passes_text(roles: Counter[str]) -> str:
     """Return the passes of added or removed equations in words, such as ` (all backward)`; empty if all are forward."""
     if roles.keys() == {"forward"}:
         return ""

@@ -40,8 +40,8 @@ def checkpoints_apart(before: FlatProgram, after: FlatProgram, pairing: Pairing)
                 sides = (None, equation) if side else (equation, None)
                 note = f"jax.checkpoint around {plural(len(inside), 'equation')}"
                 yield CheckpointApart(_place(inside, pairing, side), *sides, note=note)
-            elif side and (told := tuple(other_operation(partner, equation))):
-                yield CheckpointApart(_place(inside, pairing, side), partner, equation, told)
+            elif side and (differences := tuple(other_operation(partner, equation))):
+                yield CheckpointApart(_place(inside, pairing, side), partner, equation, differences)
 
 
 def _partners(before: FlatProgram, after: FlatProgram, pairing: Pairing) -> dict[int, Equation]:

@@ -66,7 +66,7 @@ class Comparison:
 
     def page(self) -> Page:
         """Return the result as a page."""
-        said = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
+        verdict = "equal to the bit" if self.equal else "close" if self.close else "DIFFERENT"
         names = self.names if self.names[0] != self.names[1] else ("before", "after")
         lines = [PageRow(("argument", name, how, ""), kind="changed") for name, how in self.arguments]
         lines += [
@@ -103,7 +103,7 @@ class Comparison:
         )
         given = ", for other arguments" if self.arguments else ""
         return Page(
-            f"{self.names[0]} and {self.names[1]}: {said}{self._where()}{given}",
+            f"{self.names[0]} and {self.names[1]}: {verdict}{self._where()}{given}",
             ("", "name", "what", "where"),
             lines,
             notes,
@@ -172,8 +172,8 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     structure = ""
     if list(before.paths) != list(after.paths):
         structure = (
-            f"The outputs have different structures: {before.program.name} gives {_told(before.paths)}, and "
-            f"{after.program.name} {_told(after.paths)}. The table compares them in order."
+            f"The outputs have different structures: {before.program.name} gives {_names_of_outputs(before.paths)}, and "
+            f"{after.program.name} {_names_of_outputs(after.paths)}. The table compares them in order."
         )
     differ = [figure.verdict == "differs" for _, figure in outputs]
     parting = both.parting(differ)
@@ -195,7 +195,7 @@ def compare(before: ExecutedProgram, after: ExecutedProgram, rtol: float | None 
     )
 
 
-def _told(paths: Sequence[str]) -> str:
+def _names_of_outputs(paths: Sequence[str]) -> str:
     """Return the names of outputs, in words."""
     return ", ".join(path or "an array by itself" for path in paths) or "nothing"
 

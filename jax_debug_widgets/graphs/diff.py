@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jax_debug_widgets.events.amounts import plural
-from jax_debug_widgets.graphs.change_counts import WORDS, Kind, told_inside, told_passes
+from jax_debug_widgets.graphs.change_counts import WORDS, Kind, inside_text, passes_text
 from jax_debug_widgets.graphs.checkpoints import checkpoints_apart
 from jax_debug_widgets.graphs.corresponding import Around, flats_of
 from jax_debug_widgets.graphs.differences import Difference, differences, other_operands, other_results
@@ -17,7 +17,7 @@ from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, hash_down,
 from jax_debug_widgets.graphs.page import Page, PageRow
 from jax_debug_widgets.graphs.pairing import Pairing, out_of_order
 from jax_debug_widgets.graphs.program import Body, Equation, Program, text_of
-from jax_debug_widgets.graphs.unrolled import told_unrolled
+from jax_debug_widgets.graphs.unrolled import unrolled_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,10 +132,10 @@ class Diff(Sequence[EquationChange]):
         """Return the passes of added or removed equations, or the changes inside changed ones, in words; may be empty."""
         if kind == "changed":
             returned = any(body.returned for one in self for body in one.inside)
-            return told_inside(Counter(one.kind for one in _innermost(self)), other_results=returned)
+            return inside_text(Counter(one.kind for one in _innermost(self)), other_results=returned)
         equations = (one.after or one.before for one in self.of_kind(kind))
         roles = Counter[str](one.role for one in equations if one is not None)
-        return told_passes(roles) if kind in ("added", "removed") else ""
+        return passes_text(roles) if kind in ("added", "removed") else ""
 
     def _other_results(self) -> str:
         more = ["…"] if len(self.returned) > _MOST_RESULTS else []
@@ -252,7 +252,7 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
     for number in out_of_order(same, [pairing.back[number] for number in same]):
         changes[number] = EquationChange("moved", changes[number].before, changes[number].after)
     for node in _counting(after, needed[1]):
-        note = told_unrolled(node, before, pairing.forth) if node.number not in changes else ""
+        note = unrolled_text(node, before, pairing.forth) if node.number not in changes else ""
         changes.setdefault(node.number, EquationChange("added", None, node.equation, note=note))
     ordered = [((number, 0, 0), one) for number, one in changes.items()]
     place = -1
@@ -260,7 +260,7 @@ def _compared(before: FlatProgram, after: FlatProgram, names: tuple[str, str], *
         if node.number in pairing.forth:
             place = pairing.forth[node.number]
         elif needed[0] is None or node.number in needed[0]:
-            note = told_unrolled(node, after, pairing.back)
+            note = unrolled_text(node, after, pairing.back)
             ordered.append(((place, 1, node.number), EquationChange("removed", node.equation, None, note=note)))
     for one in checkpoints_apart(before, after, pairing):
         kind: Kind = "changed" if one.differences else "added" if one.after else "removed"

@@ -46,15 +46,15 @@ class Figure:
     def __str__(self) -> str:
         if self.verdict == "equal":
             return "equal to the bit" + (f", {self.nans[0]} NaN in both" if self.nans[0] else "")
-        said = "close" if self.verdict == "close" else "DIFFERS"
+        verdict = "close" if self.verdict == "close" else "DIFFERS"
         if self.types and not self.apart:
-            return f"{said}: {'the same numbers, ' if self.verdict == 'close' else ''}{self.types}"
+            return f"{verdict}: {'the same numbers, ' if self.verdict == 'close' else ''}{self.types}"
         at = f" at {self.where}" if self.where else ""
         nans = f", NaN {self.nans[0]} against {self.nans[1]}" if self.nans[0] != self.nans[1] else ""
         types = f", {self.types}" if self.types else ""
         how = "" if self.is_whole else f" ({self.relative:.2g} relative), {self.ulp:.3g} ulp"
         how = f", {self.relative:.2g} of the numbers that cancel to 0" if self.scale else how
-        return f"{said}: max |a - b| {self.apart:.3g}{how}{at}{nans}{types}"
+        return f"{verdict}: max |a - b| {self.apart:.3g}{how}{at}{nans}{types}"
 
 
 def figure_of(one: Any, other: Any, rtol: float | None = None, scale: float = 0.0) -> Figure:

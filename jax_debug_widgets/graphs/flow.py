@@ -22,11 +22,11 @@ class Way:
 
     Attributes:
       equations: their numbers.
-      told: a sentence about the path; may be empty.
+      description: a sentence about the path; may be empty.
     """
 
     equations: frozenset[int]
-    told: str
+    description: str
 
 
 class Flow:

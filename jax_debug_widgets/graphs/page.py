@@ -61,15 +61,15 @@ class Page:
         widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
         to_right = [self.headers[one] in self.numbers for one in shown]
 
-        def told(cells: Sequence[str], sign: str) -> str:
+        def line_text(cells: Sequence[str], sign: str) -> str:
             set_in = (
                 cell.rjust(width) if right else cell.ljust(width)
                 for cell, width, right in zip(cells, widths, to_right, strict=True)
             )
             return f"{sign + ' ' if signs else ''}{'  '.join(set_in)}".rstrip()
 
-        below = [told(row, SIGNS.get(line.kind, " ")) for row, line in zip(rows, self.lines, strict=True)]
-        return "\n".join([self.title, *([told(heads, " ")] if any(heads) and rows else []), *below, *self.notes])
+        below = [line_text(row, SIGNS.get(line.kind, " ")) for row, line in zip(rows, self.lines, strict=True)]
+        return "\n".join([self.title, *([line_text(heads, " ")] if any(heads) and rows else []), *below, *self.notes])
 
     def html(self) -> str:
         """Return the page as a `<table>` with inline styles; text from the user's program is escaped."""

@@ -38,9 +38,9 @@ class Amount:
         return Amount(self.known * count, self.is_open and count > 0, self.is_most)
 
     def __repr__(self) -> str:
-        return self.told(lambda count: f"{count:,}")
+        return self.text(lambda count: f"{count:,}")
 
-    def told(self, write: Callable[[int], str]) -> str:
+    def text(self, write: Callable[[int], str]) -> str:
         """Return the amount as text: `308`, `12 + ?` if a `while` adds to it, `≤ 40` if a branch may be skipped."""
         text = f"{'≤ ' if self.is_most and self.known else ''}{write(self.known)}"
         return (f"{text} + ?" if self.known else "?") if self.is_open else text

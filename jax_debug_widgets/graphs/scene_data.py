@@ -29,7 +29,7 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
     """
     asked = request.get("opened")
     opened = graph.opened if asked is None else frozenset(map(int, asked)) | {0}
-    marked, told = _marked(graph, request)
+    marked, description = _marked(graph, request)
     reveal = request.get("reveal")
     if isinstance(reveal, int):
         opened = graph.opened_for([reveal], opened)
@@ -49,13 +49,13 @@ def scene_data(graph: Graph, request: Mapping[str, Any]) -> dict[str, Any]:
                 "end": one.end,
                 "points": [round(each) for point in one.points for each in point],
                 "shown": one.is_shown,
-                "told": _told(graph, one.numbers),
+                "description": _wire_text(graph, one.numbers),
             }
             for one in scene.wires
         ],
         "legend": tones.legend,
         "colours": [one for one in COLOURS if one != "nan" or graph.seen.not_finite],
-        "told": told,
+        "description": description,
         "spoilt": sum(map(bool, graph.seen.not_finite.values())),
         "found": _found(graph, request, scene),
         "shown": None if not isinstance(reveal, int) else scene.of_equation.get(reveal),
@@ -79,12 +79,12 @@ def _box(graph: Graph, one: Placed, tone: tuple[str, str], marked: Collection[in
         "parent": box.parent.number if box.parent else -1,
         "count": count,
         "tone": tone[0],
-        "says": " · ".join(word for word in (tone[1], graph.seen.of(one.equations[-1:])) if word),
+        "tooltip": " · ".join(word for word in (tone[1], graph.seen.of(one.equations[-1:])) if word),
         "lit": marked is None or any(each in marked for each in one.equations),
     }
 
 
-def _told(graph: Graph, numbers: Collection[int]) -> str:
+def _wire_text(graph: Graph, numbers: Collection[int]) -> str:
     """Describe the values of a wire: their types, and the watched values."""
     types = list(dict.fromkeys(str(kind) for one in sorted(numbers) for kind in graph.program.equations[one].types))
     more = f" and {len(types) - 3} more types" if len(types) > 3 else ""  # noqa: PLR2004 - a tooltip is short.
@@ -101,7 +101,7 @@ def _marked(graph: Graph, request: Mapping[str, Any]) -> tuple[Collection[int] |
         return frozenset(found), f"{len(found):,} of {len(graph.program.equations):,} equations have “{text}”"
     if request.get("way"):
         way = _way(graph, request)
-        return way.equations, way.told
+        return way.equations, way.description
     return None, ""
 
 
@@ -133,7 +133,7 @@ def _from_not_finite(graph: Graph) -> Way:
         return way
     first = graph.program.equations[numbers[0]]
     where = f" ({first.source})" if first.source else ""
-    return Way(way.equations, f"first in {first.names[0]}{where}; {way.told}")
+    return Way(way.equations, f"first in {first.names[0]}{where}; {way.description}")
 
 
 def _found(graph: Graph, request: Mapping[str, Any], scene: Scene) -> list[dict[str, Any]]:

@@ -101,7 +101,7 @@ class ProgramTable(Sequence[Equation]):
         return Page(self._title(), headers, lines, list(self._notes()), _NUMBERS)
 
     def _title(self) -> str:
-        flops, nbytes = self.flops.told(_whole), self.nbytes.told(in_bytes)
+        flops, nbytes = self.flops.text(_whole), self.nbytes.text(in_bytes)
         return f"{self.program.name}: {plural(len(self), 'equation')}, {flops} flops, {nbytes} unfused; nothing has run"
 
     def _notes(self) -> Iterator[str]:
@@ -164,8 +164,8 @@ def _row(one: Equation) -> PageRow:
             ", ".join(operand.text for operand in one.operands),
             ", ".join(map(str, one.types)),
             times,
-            one.flops_inside.told(_whole),
-            one.nbytes_inside.told(_whole),
+            one.flops_inside.text(_whole),
+            one.nbytes_inside.text(_whole),
             str(one.source or ""),
             one.role if is_derived else "",
         ),
@@ -179,8 +179,8 @@ def _group_row(one: EquationGroup) -> PageRow:
             one.name,
             f"{len(one.equations):,}",
             one.roles if one.roles != "forward" else "",
-            one.flops.told(_whole),
-            one.nbytes.told(_whole),
+            one.flops.text(_whole),
+            one.nbytes.text(_whole),
         )
     )
 

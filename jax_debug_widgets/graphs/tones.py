@@ -96,7 +96,7 @@ def _growth(boxes: Sequence[Sequence[int]], growth: Mapping[int, float]) -> Tone
             [("", "not measured") for _ in boxes], [("", "not measured: %jaxdebug compare f -- x --against float64")]
         )
 
-    def told(own: Sequence[int]) -> tuple[str, str]:
+    def tone_of(own: Sequence[int]) -> tuple[str, str]:
         known = [growth[one] for one in own if one in growth]
         if not known:
             return "", "not measured"
@@ -106,7 +106,7 @@ def _growth(boxes: Sequence[Sequence[int]], growth: Mapping[int, float]) -> Tone
 
     words = ["loses no digit", *(f"error × {limit:,.0f} or more" for limit in _LIMITS)]
     legend = [(f"shade-{shade}", word) for shade, word in reversed(list(enumerate(words)))]
-    return Tones(list(map(told, boxes)), [*legend, ("", "not measured")])
+    return Tones(list(map(tone_of, boxes)), [*legend, ("", "not measured")])
 
 
 _LIMITS = (10.0, 1e3, 1e5, 1e7)
@@ -114,7 +114,7 @@ _LIMITS = (10.0, 1e3, 1e5, 1e7)
 
 
 def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> Tones:
-    def told(own: Sequence[int]) -> tuple[str, str]:
+    def tone_of(own: Sequence[int]) -> tuple[str, str]:
         known = [counts[one] for one in own if one in counts]
         if not known:
             return "", "not watched"
@@ -125,7 +125,7 @@ def _not_finite(boxes: Sequence[Sequence[int]], counts: Mapping[int, int]) -> To
         if counts
         else [("", "no watched values")]
     )
-    return Tones(list(map(told, boxes)), legend)
+    return Tones(list(map(tone_of, boxes)), legend)
 
 
 def _amounts(equations: Sequence[Equation], boxes: Sequence[Sequence[int]], by: Colour) -> Tones:

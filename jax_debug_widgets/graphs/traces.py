@@ -61,23 +61,24 @@ class Traces:
 
     def page(self) -> Page:
         """Return the result as a page."""
-        said = {
+        verdict = {
             "same": "traced twice, the same program",
             "another order": "traced twice, the same equations in another order: results are equal, but caches miss",
             "another program": f"traced twice, two programs: {self.diff.headline}",
         }[self.verdict]
-        told = self.seeds
-        if told is not None:
-            said += f"; {_WITH_SEEDS[told.verdict].format(told.count)}"
-        is_other = self.verdict != "same" or (told is not None and told.verdict != "same")
+        seeds = self.seeds
+        if seeds is not None:
+            verdict += f"; {_WITH_SEEDS[seeds.verdict].format(seeds.count)}"
+        is_other = self.verdict != "same" or (seeds is not None and seeds.verdict != "same")
         lines = [PageRow(("cause" if is_other else "may differ", where, why)) for where, why in self.causes]
         if self.first is not None:
-            lines.insert(0, PageRow(("first", str(_side(self.first).source or ""), _told(self.first))))
-        if told is not None and told.verdict != "same":
+            lines.insert(0, PageRow(("first", str(_side(self.first).source or ""), _change_text(self.first))))
+        if seeds is not None and seeds.verdict != "same":
             lines += [
-                PageRow((f"seed {seed}", told.at, text)) for seed, text in zip((0, told.seed), told.texts, strict=True)
+                PageRow((f"seed {seed}", seeds.at, text))
+                for seed, text in zip((0, seeds.seed), seeds.texts, strict=True)
             ]
-        return Page(f"{self.name}: {said}", ("", "where", "what"), lines)
+        return Page(f"{self.name}: {verdict}", ("", "where", "what"), lines)
 
     def __repr__(self) -> str:
         return self.page().text()
@@ -99,6 +100,6 @@ def _side(change: EquationChange) -> Equation:
     return found
 
 
-def _told(change: EquationChange) -> str:
+def _change_text(change: EquationChange) -> str:
     what = f" ({'; '.join(change.what)})" if change.what else ""
     return f"{text_of(_side(change))}: {'in another order' if change.kind == 'moved' else change.kind}{what}"

@@ -9,7 +9,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.graphs.flat import FlatOperation, FlatProgram, flat_of, hash_up
 
 
-def told_unrolled(loop: FlatOperation, other: FlatProgram, paired: Collection[int]) -> str:
+def unrolled_text(loop: FlatOperation, other: FlatProgram, paired: Collection[int]) -> str:
     """Return the steps of a `scan` without a partner, in words; empty for another operation.
 
     Args:

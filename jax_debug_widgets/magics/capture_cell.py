@@ -36,7 +36,7 @@ class CellCapture:
         self._lasting: Recording | None = None
         self._uncaptured: Recording | None = None
         self._undo_watching: Callable[[], None] | None = None
-        self._told: tuple[BaseException | None, str | None] = None, None
+        self._ending: tuple[BaseException | None, str | None] = None, None
         """The error of a capture that ended in this cell, and a sentence about how the user ended it; None otherwise."""
         self._late: Stopped | None = None
         """The interrupt of a cell that came after the cell's code; nothing has raised it there."""
@@ -106,11 +106,11 @@ class CellCapture:
         Raises:
           Stopped: the program was interrupted, and nothing has raised it.
         """
-        self._told = error, self._how_it_was_ended(error)
+        self._ending = error, self._how_it_was_ended(error)
         try:
             recording.finish(error)
         except Stopped as stopped:
-            self._told = stopped, str(stopped)
+            self._ending = stopped, str(stopped)
             raise
         except KeyboardInterrupt:
             pass  # The cell's code is over. The interrupt ends only the wait, and the panel says so.
@@ -152,7 +152,7 @@ class CellCapture:
 
         def undo() -> None:
             self._undo_watching = None
-            self._told = None, None
+            self._ending = None, None
             if vars(self._shell).get("showtraceback") is show_error:
                 del self._shell.showtraceback
                 if own is not None:
@@ -227,8 +227,10 @@ class CellCapture:
 
     def _how_it_was_ended(self, error: BaseException | None) -> str | None:
         """Return a sentence if `error` comes from the user's ending of the program; None otherwise."""
-        if error is not None and error is self._told[0]:  # `%jaxdebug f(x)` ends its capture before its error is shown.
-            return self._told[1]
+        if (
+            error is not None and error is self._ending[0]
+        ):  # `%jaxdebug f(x)` ends its capture before its error is shown.
+            return self._ending[1]
         if error is None or self._session.stoppable is None:
             return None
         shown = self._session.observer.failed(error)

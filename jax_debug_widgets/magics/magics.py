@@ -140,7 +140,7 @@ class JaxDebugMagics(Magics):
             if run is None
             else summary(snapshot_of(run, lines=False), lines=0)
         )
-        if sentence := self._session.told_of_memory():
+        if sentence := self._session.memory_text():
             print(f"jaxdebug: {sentence}")
 
     def _barrier(self, rest: str) -> None:

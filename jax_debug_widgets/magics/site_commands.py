@@ -73,12 +73,12 @@ def _for_sites(switches: Switches, words: list[str], switch: Callable[[int], Non
     """Switch all sites that the words mean, and print them. If one word means no site, switch none."""
     sites = {site.id: site for site in switches.sites()}
     try:
-        meant = {word: switches.called(word) for word in words}
-        for number in [number for numbers in meant.values() for number in numbers]:
+        found = {word: switches.called(word) for word in words}
+        for number in [number for numbers in found.values() for number in numbers]:
             switch(number)
             print(f"jaxdebug: {done}: {number}  {sites[number].where}  {sites[number].label}")
     except (KeyError, ValueError) as error:
         raise UsageError(f"jaxdebug: {error.args[0]}") from None
-    for word, numbers in meant.items():
+    for word, numbers in found.items():
         if len(places := list(dict.fromkeys(sites[number].where for number in numbers))) > 1:
             print(f"jaxdebug: {word} is at {len(places)} places; {word}@{places[0]} names only the one there")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from jax_debug_widgets.events import CallSite, distinguishing_words
+from jax_debug_widgets.events import CallSite, distinguishing_texts
 
 _WORD = re.compile(r"""(?P<quote>['"])(?P<quoted>.*?)(?P=quote)(?=[\s,]|$)|(?:[^\s,]+@)?In\ \[\d+\]:\d+|[^\s,]+""")
 
 
 def table_of(sites: Sequence[CallSite], muted: Collection[int], sampled: Mapping[int, int]) -> str:
     """Make a table with a line for each place and name, with the ids of all its sites: other watches compile other sites."""
-    callers = distinguishing_words(sites)
+    callers = distinguishing_texts(sites)
     numbers: dict[tuple[str, ...], list[int]] = {}
     for site in sites:
         every = sampled.get(site.id, 1)

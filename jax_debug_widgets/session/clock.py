@@ -69,23 +69,23 @@ class Clock:
         for process in range(1, joined()):
             for number in range(_ROUNDS):
                 own = f"{key}/{process}/{number}"
-                if self._wait(f"{own}/asked") is None:
+                if self._wait(f"{own}/request") is None:
                     break
                 came = time.time()
-                self._store.put(f"{own}/told", f"{came!r} {time.time()!r}")
+                self._store.put(f"{own}/answer", f"{came!r} {time.time()!r}")
 
     def _ask(self, key: str) -> None:
         best = None
         for number in range(_ROUNDS):
             own = f"{key}/{number}"
             asked = time.time()
-            self._store.put(f"{own}/asked", "")
-            message = self._wait(f"{own}/told")
+            self._store.put(f"{own}/request", "")
+            message = self._wait(f"{own}/answer")
             answered = time.time()
             if message is None:
                 break
             came, went = map(float, message.split())
-            for part in ("asked", "told"):
+            for part in ("request", "answer"):
                 self._store.remove(f"{own}/{part}")
             took = (answered - asked) - (went - came)
             if best is None or took < best[0]:

@@ -56,9 +56,9 @@ class Collector:
         """Count the times and arrays that wait in the box of `run`, see `Inbox.waiting`."""
         return self._capture.box(run.box).firings.waiting
 
-    def tell_threads(self, run: Run, wanted: bool = True) -> None:
+    def record_threads(self, run: Run, wanted: bool = True) -> None:
         """Note the thread of each event of `run` from now on; with `wanted=False`, do so no longer."""
-        self._capture.box(run.box).firings.stamps.tell_threads(wanted)
+        self._capture.box(run.box).firings.stamps.record_threads(wanted)
 
 
 def _ingest(run: Run, batch: FiringBatch) -> None:

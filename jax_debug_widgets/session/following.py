@@ -28,7 +28,7 @@ class RunFollower:
     def __init__(self, run: Path) -> None:
         self._file, self._touched = run / FOLLOWED if run.is_dir() else None, float("-inf")
 
-    def tell(self) -> None:
+    def touch(self) -> None:
         """Note that somebody still follows the run."""
         now = time.monotonic()
         if self._file is not None and now - self._touched >= _TOUCH_S:

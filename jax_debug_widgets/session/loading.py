@@ -121,7 +121,7 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
     def tick() -> float | None:
         nonlocal seen
         began = time.thread_time()
-        follower.tell()
+        follower.touch()
         try:
             run.follow()
             seen = time.monotonic()
@@ -142,7 +142,7 @@ def _follow(session: Loading, run: LoadedRun) -> LoadedRun:
         return None
 
     if run.follow():
-        follower.tell()
+        follower.touch()
         Pump(tick).start()
     else:
         run.followed_to_end.set()

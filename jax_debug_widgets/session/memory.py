@@ -38,7 +38,7 @@ def keep_within(ended: Sequence[RetainedRun], nbytes: int) -> None:
             run.release(too_much, arrays=arrays)
 
 
-def told_of(ended: Sequence[Run]) -> str:
+def memory_text(ended: Sequence[Run]) -> str:
     """Return a sentence about what these runs hold and what they have dropped; empty without runs."""
     if not ended:
         return ""

@@ -46,24 +46,12 @@ class SessionObserver:
         if run is None or self._session.capture.is_explaining():
             return _ignore
         self._session.debugger.ending.before_call()
-        if not is_capturing():
-            thread = threading.current_thread().name
-            run.note(
-                f"{name} ran in the thread {thread!r}, which does not capture: its prints and callbacks are missing here. "
-                "Use jax_debug_widgets.capture() in that thread."
-            )
-            return _ignore
-        if recorders is None and function_of(name) in self._session.capture.failures.functions:
-            return _ignore  # A note already says why the program has no taps.
-        if recorders is None:
-            run.note(
-                f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
-                "call the jitted function, or compile it in the capture."
-            )
+        if recorders is None or not is_capturing():
+            self._note_missing(run, name)
             return _ignore
         run.dispatching(recorders)
         if run.call_log.is_dispatching:  # Two calls are then at work; the thread tells which one an event belongs to.
-            self._session.collector.tell_threads(run)
+            self._session.collector.record_threads(run)
         if run.policy.job is not None and recorders.share is not None and recorders.share.is_of_all:
             run.policy.job.before_call(function_of(name))
         alone = not (recorders.are_counted or recorders.are_results)
@@ -86,10 +74,24 @@ class SessionObserver:
             # On one CPU device the calling thread runs the program, unless the program has to wait for its arguments.
             recorders.fire_elsewhere |= not execution.finished and execution.handed is None
             if execution.is_silent and not recorders.are_counted:  # Then only the thread tells the call of an event.
-                self._session.collector.tell_threads(run)
+                self._session.collector.record_threads(run)
             executed(execution)
 
         return left
+
+    def _note_missing(self, run: Run, name: str) -> None:
+        """Note why the events of a program are missing, unless a note already says why the program has no taps."""
+        if not is_capturing():
+            thread = threading.current_thread().name
+            run.note(
+                f"{name} ran in the thread {thread!r}, which does not capture: its prints and callbacks are missing here. "
+                "Use jax_debug_widgets.capture() in that thread."
+            )
+        elif function_of(name) not in self._session.capture.failures.functions:
+            run.note(
+                f"{name} was compiled before the capture (`.lower().compile()`), so its prints and callbacks are missing here: "
+                "call the jitted function, or compile it in the capture."
+            )
 
     def _begun(self, run: Run, recorders: Recorders, record: CallRecord) -> None:
         record.program = recorders.program = self._session.capture.running_programs.running

@@ -64,7 +64,7 @@ class Recorder:
     """
 
     def __init__(
-        self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str, say: Callable[[str], None]
+        self, run: Run, writer: RunWriter, collect: Callable[[], None], place: str, warn: Callable[[str], None]
     ) -> None:
         """Start the thread.
 
@@ -72,9 +72,9 @@ class Recorder:
           run, writer: the run, and what writes its files.
           collect: moves firings into the store.
           place: the folder of the run, written the same in all processes.
-          say: called with a note that the user must see, also without a panel.
+          warn: called with a note that the user must see, also without a panel.
         """
-        self.folder, self.stopped, self._say = writer.folder, "", say
+        self.folder, self.stopped, self._warn = writer.folder, "", warn
         self._run, self._writer, self._collect = run, writer, collect
         self._queue = Unwritten()
         self._lock = threading.Lock()
@@ -181,7 +181,7 @@ class Recorder:
         self._queue.clear()
         self.stopped = f"Recording stopped: {why}. {self.folder} has what came before."
         self._run.note(self.stopped)
-        self._say(self.stopped)
+        self._warn(self.stopped)
         with contextlib.suppress(Exception):
             self._writer.stop(why)
 
@@ -257,7 +257,7 @@ def _folder_for(options: Options) -> str | None:
     return options.record or os.environ.get(VARIABLE)
 
 
-def recorder_of(run: Run, collect: Callable[[], None], say: Callable[[str], None]) -> Recorder | None:
+def recorder_of(run: Run, collect: Callable[[], None], warn: Callable[[str], None]) -> Recorder | None:
     """Make the recorder of a run, see `Recorder`.
 
     It is None if the run is not to be recorded, or if its folder cannot be made; a note says why.
@@ -271,7 +271,7 @@ def recorder_of(run: Run, collect: Callable[[], None], say: Callable[[str], None
         writer = _writer(run, folder)
         if writer.folder != folder:
             run.note(f"{wanted} is there already: this run is recorded into {writer.folder}.")
-        return Recorder(run, writer, collect, wanted, say)
+        return Recorder(run, writer, collect, wanted, warn)
     except (OSError, RunFileError) as error:
         run.note(f"This run is not recorded: {error}.")
         return None
@@ -289,7 +289,7 @@ def _writer(run: Run, wanted: Path) -> RunWriter:
             name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
             with contextlib.suppress(RunFileError):
                 writer = begin(run, wanted.with_name(agreed or name), processes=recorded_together())
-                rendezvous.tell(writer.folder.name)
+                rendezvous.publish(writer.folder.name)
                 return writer
             agreed = None
     raise AssertionError

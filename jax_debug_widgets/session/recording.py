@@ -75,8 +75,8 @@ class Recording:
         self._taken_in = 0.0
         self._saving = Saving(run)
         before = len(run.noted)
-        self._recorder = recorder_of(run, session.collect, lambda line: _say_without_a_front_end([line]))
-        _say_without_a_front_end(run.noted[before:])
+        self._recorder = recorder_of(run, session.collect, lambda line: _print_without_a_front_end([line]))
+        _print_without_a_front_end(run.noted[before:])
         if self._recorder is not None:
             run.file = file_name(self._recorder.folder)
         self._pump = Pump(self._tick)
@@ -170,10 +170,10 @@ class Recording:
         """Print the last notes, and send the last news to the panel."""
         run = self.run
         run.policy.over = run.is_over()
-        for line in self._last_words(error):
+        for line in self._notes_on_stops(error):
             print(f"jaxdebug: {line}")  # noqa: T201 - it stays in the output where nobody sees a panel.
         if error is None and self._captures:
-            _say_without_a_front_end(of_what_was_not_found(run))
+            _print_without_a_front_end(of_what_was_not_found(run))
         if self._outer_policy.halted is None and run.is_over():
             self._session.debugger.begin(self._outer_policy)
         if run.is_over():
@@ -183,7 +183,7 @@ class Recording:
             # nbclient, which executes a notebook without a browser, ignores updates after the end of a cell.
             self._session.panels.refresh(run)
 
-    def _last_words(self, error: BaseException | None) -> Iterator[str]:
+    def _notes_on_stops(self, error: BaseException | None) -> Iterator[str]:
         """Yield notes about breakpoints that were skipped or ended the program, unless an exception says the same."""
         policy = self.run.policy
         yield from policy.skipped_lines()
@@ -200,7 +200,7 @@ class Recording:
             return _UNSEEN_PAUSE_S
         self._session.collect()
         self._taken_in = time.monotonic()
-        has_told = self._session.panels.send_news(self.run)
+        has_news = self._session.panels.send_news(self.run)
         if over or self._saving.is_due():
             self._saving.begin()
             self._session.panels.refresh(self.run)
@@ -211,7 +211,7 @@ class Recording:
         self._session.listing.report(self.run, over=over)
         if over:
             return None
-        return 0.0 if has_told else _IDLE_PAUSE_S
+        return 0.0 if has_news else _IDLE_PAUSE_S
 
     def _can_wait(self) -> bool:
         """Whether a tick may skip collecting: no panel shows the run, and few firings have come since the last one."""
@@ -220,7 +220,7 @@ class Recording:
         return self._session.collector.waiting(self.run) < _MUCH
 
 
-def _say_without_a_front_end(lines: Iterable[str]) -> None:
+def _print_without_a_front_end(lines: Iterable[str]) -> None:
     """Write lines to stderr that a panel would show; do nothing if there is a front end."""
     if has_front_end():
         return

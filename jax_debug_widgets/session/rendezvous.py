@@ -24,14 +24,14 @@ class Rendezvous:
         _BEGUN[name] += 1
         self._key = f"jax_debug_widgets/folder/{name}/{_BEGUN[name]}"
         self._store = shared_store() if joined() > 1 else None
-        self._is_told = False
+        self._has_published = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._is_told:
-            self.tell("")
+        if not self._has_published:
+            self.publish("")
 
     def wait(self) -> str | None:
         """Wait for the name that process 0 has chosen; None in process 0, or if process 0 has chosen none."""
@@ -39,8 +39,8 @@ class Rendezvous:
             return None
         return self._store.wait_for(self._key, _PATIENCE_S) or None
 
-    def tell(self, name: str) -> None:
+    def publish(self, name: str) -> None:
         """Pass on the name that process 0 has chosen; other processes pass on nothing."""
-        self._is_told = True
+        self._has_published = True
         if self._store is not None and own_number() == 0:
             self._store.put(self._key, name)

@@ -25,7 +25,7 @@ from jax_debug_widgets.session.collecting import Collector
 from jax_debug_widgets.session.contexts import Contexts
 from jax_debug_widgets.session.dispatch_hooks import DispatchHooks
 from jax_debug_widgets.session.interrupts import interrupts_of
-from jax_debug_widgets.session.memory import keep_within, told_of
+from jax_debug_widgets.session.memory import keep_within, memory_text
 from jax_debug_widgets.session.observer import SessionObserver
 from jax_debug_widgets.session.open_recordings import OpenRecordings
 from jax_debug_widgets.session.options import Options
@@ -152,7 +152,7 @@ class Session(RunKeeper):
                 )
             self.collector.make_room(run)
             if self._runs.reads(run.box) is None:
-                self.collector.tell_threads(run, False)
+                self.collector.record_threads(run, False)
             self._runs.begin(run)
             self._dispatch_hooks.install()
         if options.kept_inputs:  # Inputs take memory of the device, so only one run keeps them.
@@ -222,9 +222,9 @@ class Session(RunKeeper):
         run = self.current
         return run is None or run.barrier(timeout)
 
-    def told_of_memory(self) -> str:
+    def memory_text(self) -> str:
         """Return a sentence about what the ended runs hold; empty without ended runs."""
-        return told_of(self._runs.ended())
+        return memory_text(self._runs.ended())
 
     def _forget(self, key: str) -> None:
         super()._forget(key)

@@ -34,7 +34,7 @@ class ThreadCapture:
         try:
             with self._runs.joined(run):
                 self._hooks.install()
-                self._collector.tell_threads(run)
+                self._collector.record_threads(run)
                 with self._capture.on(run.settings):
                     yield
         finally:

@@ -17,17 +17,17 @@ def odd_numbers(tap: Tap, value: int, column: np.ndarray) -> tuple[np.ndarray, n
     If the column is a statistic of a watched array, it contains these counts itself.
     """
     none = np.zeros(len(column))
-    meant = tap.site.watch.meant if tap.site.watch else ()
+    intended = tap.site.watch.intended if tap.site.watch else ()
     if tap.site.watch is not None and len(tap.site.values) > 1:
         name = tap.site.values[value]
-        is_infinite = name in ("posinf", "neginf") and name not in meant
+        is_infinite = name in ("posinf", "neginf") and name not in intended
         return (column, none) if name == "nan" else (none, column) if is_infinite else (none, none)
     with np.errstate(all="ignore"):
         # A finite sum means that all is finite, the usual case. The sum makes no second large array.
         if np.isfinite(column.sum()):
             return none, none
     rows = column.reshape(len(column), -1)
-    return np.isnan(rows).sum(axis=1), infinite(rows, meant).sum(axis=1)
+    return np.isnan(rows).sum(axis=1), infinite(rows, intended).sum(axis=1)
 
 
 def odd_among(tap: Tap, value: int, column: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

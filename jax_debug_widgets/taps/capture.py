@@ -83,7 +83,7 @@ class Capture:
 
     Attributes:
       boxes: number of a box (`Settings.box`) -> the firings of a capture that were not taken yet.
-      lanes: records which axes of the traced values are lanes, if `tells_lanes` or a check asks for it.
+      lanes: records which axes of the traced values are lanes, if `reports_lanes` or a check asks for it.
       tells_lanes: whether a `Settings.watch` needs the lanes. The room `watch` sets it.
       lines_of: which variables to look up at which lines of a function that is traced. The room `watch` sets it.
       breakpoint_recorder: makes the recorder of a breakpoint. The session sets it.
@@ -105,7 +105,7 @@ class Capture:
         self._taps = EquationTaps(self.sites)
         self.make_watcher: MakeWatcher | None = None
         watch_hooks = WatchHooks(self._watcher_of, captured_settings)
-        self.tells_lanes: Callable[[Any], bool] = lambda _watch: False
+        self.reports_lanes: Callable[[Any], bool] = lambda _watch: False
         self.lines_of: LinesOf = lambda _code, _watch: {}
         self.lanes = LaneHooks(self._wants_lanes)
         self.handover = HandoverHooks(self._make_reporter, watch_hooks, lambda: self.gate.closed)
@@ -142,7 +142,7 @@ class Capture:
             WarningLines(),
         )
         self.failures = Failures(watch_hooks, self._note_here)
-        self.failures.told_by(
+        self.failures.subscribe(
             (*self._replacing, self.around_traces, *self._of_checks.values()),
             watching=(watch_hooks, self.lanes, self._bindings),
         )
@@ -245,7 +245,7 @@ class Capture:
 
     def _wants_lanes(self) -> bool:
         settings: Settings | None = captured_settings()
-        return settings is not None and (bool(settings.check) or self.tells_lanes(settings.watch))
+        return settings is not None and (bool(settings.check) or self.reports_lanes(settings.watch))
 
     def _watcher_of(self, name: str, settings: Settings) -> Watcher | None:
         if settings.watch is None or self.make_watcher is None:

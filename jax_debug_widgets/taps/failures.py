@@ -28,7 +28,7 @@ class Failures:
         self._watch_hooks, self._note = watch_hooks, note
         self.functions: set[str] = set()
 
-    def told_by(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
+    def subscribe(self, hooks: Iterable[Replacing], watching: Iterable[Replacing]) -> None:
         """Subscribe to the failures of these hooks; the hooks in `watching` serve only watched values."""
         for one in hooks:
             one.failed = self._is_incomplete

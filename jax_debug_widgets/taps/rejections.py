@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jax_debug_widgets._jax.compat import versions
 from jax_debug_widgets.events import RejectedResultError
 
 Returns = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
@@ -35,9 +36,10 @@ def _why(result: Sequence[Any], returns: Returns) -> str:
     if len(result) != len(returns):
         return f"Mismatched number of outputs from callback. Expected: {len(returns)}, Actual: {len(result)}"
     arrays = list(map(np.asarray, result))
-    for array in arrays:
-        if array.dtype.kind in "OSUMm":
-            return f"Dtype {array.dtype} is not a valid JAX array type."
+    if versions.CALLBACKS_CHECK_DTYPES_FIRST:
+        for array in arrays:
+            if array.dtype.kind in "OSUMm":
+                return f"Dtype {array.dtype} is not a valid JAX array type."
     for number, (array, (shape, dtype)) in enumerate(zip(arrays, returns, strict=True)):
         own = jax.dtypes.canonicalize_dtype(array.dtype)
         for what, expected, actual in (("shape", shape, array.shape), ("dtype", dtype, own)):

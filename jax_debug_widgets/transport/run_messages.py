@@ -60,7 +60,7 @@ class WatchMessage(TypedDict):
     statistics, or the number, of each of the first n lanes.
     `value`, of a gradient, is the id of its value's site, -1 if that has no site that comes before. `gradient`, of a value, is
     the id of its gradient's site if the gradient came first.
-    `meant` are those of `posinf` and `neginf` that the source puts there on purpose.
+    `intended` are those of `posinf` and `neginf` that the source puts there on purpose.
     `choice` may mask a NaN of the value: `jnp.where(x > 0, h, 0.0) at model.py:7`.
     `merges` says for each of the site's values how the values of several lanes or devices are merged: `min`, `max`, `mean` and
     `std` of finite elements, `norm`, `sum`, `value` (the mean of single numbers); empty if they cannot be merged.
@@ -83,7 +83,7 @@ class WatchMessage(TypedDict):
     lanes: list[int]
     value: int | None
     gradient: int | None
-    meant: list[str]
+    intended: list[str]
     choice: str
     merges: list[str]
     derivatives: list[DerivativeMessage]

@@ -61,7 +61,7 @@ def _watch_message(watched: Watched) -> WatchMessage:
         "lanes": list(watched.lanes),
         "value": watched.value,
         "gradient": watched.gradient,
-        "meant": list(watched.meant),
+        "intended": list(watched.intended),
         "choice": watched.choice,
         "merges": list(watched.merges),
         "derivatives": [

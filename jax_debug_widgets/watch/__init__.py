@@ -16,7 +16,7 @@ from jax_debug_widgets.watch.choosing.watched_taps import body_of, position_of
 from jax_debug_widgets.watch.choosing.why_unwatched import NamedPlace, named_places, why_unwatched
 from jax_debug_widgets.watch.naming.scopes import Scope, Scopes
 from jax_debug_widgets.watch.naming.variables import names_of_variables
-from jax_debug_widgets.watch.statistics.full_values import sample_words
+from jax_debug_widgets.watch.statistics.full_values import sample_text
 from jax_debug_widgets.watch.statistics.layout import HISTOGRAM, LANES
 
 __all__ = [
@@ -39,6 +39,6 @@ __all__ = [
     "notes_of",
     "position_of",
     "price",
-    "sample_words",
+    "sample_text",
     "why_unwatched",
 ]

@@ -16,7 +16,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.widgets.overview import picture
 from jax_debug_widgets.widgets.reload import reload_html, reload_script
 from jax_debug_widgets.widgets.snapshot import PrintLine, Problem, Snapshot
-from jax_debug_widgets.widgets.summary import barrier_words, call_lines, state_words
+from jax_debug_widgets.widgets.summary import barrier_text, call_lines, state_text
 from jax_debug_widgets.widgets.table import Table
 
 _BORDER = "1px solid var(--jp-border-color2,#d0d4d9)"
@@ -74,12 +74,12 @@ def _header(snapshot: Snapshot) -> str:
     written = f" · as of {time.strftime('%Y-%m-%d %H:%M:%S')}" if snapshot.goes_on else ""
     return (
         f'<div style="padding:6px 10px;border-bottom:{_BORDER};display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline">'
-        f'<b data-jaxdebug-part="state">{escape(state_words(snapshot, saved=True).capitalize())}</b>'
+        f'<b data-jaxdebug-part="state">{escape(state_text(snapshot, saved=True).capitalize())}</b>'
         f"{_called(snapshot)}"
         f'<code title="{escape(status.title)}" '
         f'style="{_MONO};min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{escape(status.title)}</code>'
         f'<span data-jaxdebug-part="numbers" style="{_MUTED}">{snapshot.came}{dropped} · '
-        f"{status.elapsed:.2f} s · {escape(barrier_words(status.barrier))}{written}</span></div>"
+        f"{status.elapsed:.2f} s · {escape(barrier_text(status.barrier))}{written}</span></div>"
     )
 
 

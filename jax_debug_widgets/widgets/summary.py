@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax_debug_widgets.events import Barrier, Call, CallSite, distinguishing_words
+from jax_debug_widgets.events import Barrier, Call, CallSite, distinguishing_texts
 from jax_debug_widgets.events.amounts import in_time, plural, plural_came
-from jax_debug_widgets.events.call import state_word
+from jax_debug_widgets.events.call import state_name
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.events.legible import legible
 from jax_debug_widgets.widgets.reload import load_command
@@ -39,7 +39,7 @@ def summary(snapshot: Snapshot, *, lines: int = _LINES, saved: bool = False) -> 
     parts += [f"  ! {note}" for note in snapshot.status.notes]
     if snapshot.first_nonfinite:
         parts.append(f"  first NaN or infinite: {snapshot.first_nonfinite}")
-    callers = distinguishing_words(snapshot.sites)
+    callers = distinguishing_texts(snapshot.sites)
     for site in snapshot.sites[:_SITES]:
         odd = f", {snapshot.nonfinite[site.id]}" if site.id in snapshot.nonfinite else ""
         dropped = snapshot.status.dropped_by_site.get(site.id)
@@ -68,7 +68,7 @@ def _course(site: CallSite, snapshot: Snapshot) -> str:
 
 
 def site_line(site: CallSite, events: int, caller: str) -> str:
-    """Write a site in one line: place, name, number of events, kind. `caller`: see `distinguishing_words`."""
+    """Write a site in one line: place, name, number of events, kind. `caller`: see `distinguishing_texts`."""
     name = f"{site.label} · {caller}" if caller else site.label
     kind = "watched value" if site.watch else f"{'ordered' if site.ordered else 'unordered'} {site.kind}"
     phase = "" if site.phase == "forward" else f", {site.phase}"
@@ -79,14 +79,14 @@ def headline(snapshot: Snapshot, *, saved: bool) -> str:
     """Write a run in one line: title, state, counts, barrier."""
     status = snapshot.status
     dropped = f", {status.dropped} dropped" if status.dropped else ""
-    state = state_words(snapshot, saved=saved) + ("," if saved and snapshot.goes_on else "")
+    state = state_text(snapshot, saved=saved) + ("," if saved and snapshot.goes_on else "")
     return (
         f"jaxdebug: {shortened(status.title)} — {state} after {in_time(status.elapsed)}, "
-        f"{snapshot.came}{dropped}, {barrier_words(status.barrier)}"
+        f"{snapshot.came}{dropped}, {barrier_text(status.barrier)}"
     )
 
 
-def state_words(snapshot: Snapshot, *, saved: bool) -> str:
+def state_text(snapshot: Snapshot, *, saved: bool) -> str:
     """Write the state of a run; if it went on when the text was `saved`, say `was running when saved`."""
     if snapshot.status.state == "loaded":
         return "loaded while it was running"
@@ -101,7 +101,7 @@ def shortened(title: str) -> str:
     return title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
 
 
-def barrier_words(barrier: Barrier) -> str:
+def barrier_text(barrier: Barrier) -> str:
     """Write the state of the effects barrier."""
     match barrier.state:
         case "off" | "idle":
@@ -156,7 +156,7 @@ def call_line(call: Call) -> str:
         parts.append(f"ran {in_time(call.run)}" + " a call" * (call.run_of > 1))
     if call.retraced:
         parts.append(f"traced again: {call.retraced}")
-    parts.append(call.error or state_word(call.state))
+    parts.append(call.error or state_name(call.state))
     return f"{call.name}: {' · '.join(parts)}, {plural_came(call.events)}"
 
 

@@ -7,7 +7,7 @@ import { parseAst } from "vite";
 import { expect, it } from "vitest";
 
 const SOURCES = import.meta.dirname;
-const TOLD = new Set(["title", "aria-label", "placeholder"]);
+const WITH_TEXT = new Set(["title", "aria-label", "placeholder"]);
 const CONTROLS = new Set(["button", "select", "input", "textarea"]);
 
 /** Words of the code that the panel does not use; it says print, call, step (docs/panel.md). */
@@ -39,10 +39,11 @@ function textsIn(file: string): string[] {
   const visit = (node: unknown, isText: boolean): void => {
     if (Array.isArray(node)) for (const one of node) visit(one, isText);
     else if (isNode(node)) {
-      const isTold = isText || node.type === "JSXText" || (node.type === "JSXAttribute" && TOLD.has(attributeOf(node)));
+      const isShown =
+        isText || node.type === "JSXText" || (node.type === "JSXAttribute" && WITH_TEXT.has(attributeOf(node)));
       const text = node.type === "TemplateElement" ? (node.value as { raw: string }).raw : node.value;
-      if (isTold && typeof text === "string" && text.trim()) found.push(text.trim());
-      for (const part of Object.values(node)) visit(part, isTold && node.type !== "JSXText");
+      if (isShown && typeof text === "string" && text.trim()) found.push(text.trim());
+      for (const part of Object.values(node)) visit(part, isShown && node.type !== "JSXText");
     }
   };
   visit(parseAst(readFileSync(`${SOURCES}/${file}`, "utf8"), { lang: "tsx" }), false);
@@ -52,11 +53,11 @@ function textsIn(file: string): string[] {
 function controlsIn(file: string): Control[] {
   const text = readFileSync(`${SOURCES}/${file}`, "utf8");
   const found: Control[] = [];
-  /** `isTold` says whether an element around the node has a title. */
-  const visit = (node: unknown, isTold: boolean): void => {
-    if (Array.isArray(node)) for (const one of node) visit(one, isTold);
+  /** `isTitled` says whether an element around the node has a title. */
+  const visit = (node: unknown, isTitled: boolean): void => {
+    if (Array.isArray(node)) for (const one of node) visit(one, isTitled);
     else if (isNode(node)) {
-      const hasTitle = isTold || (node.type === "JSXElement" && attributesOf(node).some(isTitle));
+      const hasTitle = isTitled || (node.type === "JSXElement" && attributesOf(node).some(isTitle));
       if (node.type === "JSXElement" && CONTROLS.has(nameOf(node)))
         found.push({ where: `${file}:${text.slice(0, node.start).split("\n").length}`, hasTitle });
       for (const part of Object.values(node)) visit(part, hasTitle);

@@ -221,7 +221,7 @@ def test_there_is_no_monitoring_if_all_tool_ids_are_taken():
 
 
 @monitored
-def test_python_tells_once_of_a_function_that_it_has_generated(monkeypatch):
+def test_python_reports_once_a_function_that_it_has_generated(monkeypatch):
     """JAX's own dataclasses run generated functions for each equation."""
 
     @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from jax.extend.core import jaxpr_as_fun
 from jax_debug_widgets._jax.origins.origins import operation_of
 
 
-def test_operations_are_told_apart_that_one_line_has_made():
+def test_operations_are_distinguished_that_one_line_has_made():
     def f(x):
         for _ in range(2):
             x = jnp.sin(x)

@@ -326,7 +326,7 @@ class Dropout:
         return x * keep if self.training else x
 
 
-def test_a_value_that_is_computed_from_an_attribute_is_not_told_as_the_attribute():
+def test_a_value_that_is_computed_from_an_attribute_is_not_reported_as_the_attribute():
     layer = Dropout()
     jitted = jax.jit(layer.apply)
     jitted(2.0)

@@ -147,7 +147,7 @@ def test_a_file_of_more_than_300_lines_says_why():
 
 def test_a_long_file_that_does_not_say_why_is_found(tmp_path):
     (tmp_path / "long.py").write_text("x = 1\n" * 301)
-    (tmp_path / "said.py").write_text('"""It has more than 300 lines because."""\n' + "x = 1\n" * 301)
+    (tmp_path / "facts.py").write_text('"""It has more than 300 lines because."""\n' + "x = 1\n" * 301)
     assert [path.name for path in sorted(tmp_path.iterdir()) if unexplained(path)] == ["long.py"]
 
 

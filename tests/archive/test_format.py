@@ -22,7 +22,7 @@ import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import RunFileError, reader, tables
 from jax_debug_widgets.archive.checksums import is_as_written, with_checksum
 from jax_debug_widgets.archive.layout import VERSION, part_name
-from jax_debug_widgets.archive.reader import read_run
+from jax_debug_widgets.archive.reader import RunReader
 from jax_debug_widgets.archive.tables import write_part
 from jax_debug_widgets.archive.writer import RunWriter
 from jax_debug_widgets.events import Call
@@ -121,7 +121,7 @@ def open_run(tmp_path_factory):
 
 def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
     folder, ends = open_run
-    found, whole = set(), [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    found, whole = set(), [event.text for event in RunReader(folder, Budget()).read().store.range(0, 99)]
     for name in ("events", "watched", "arrays"):
         (live,) = (folder / "p00000" / name).iterdir()
         data = live.read_bytes()
@@ -129,7 +129,7 @@ def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
             torn = tmp_path / f"{name}-{size}"
             shutil.copytree(folder, torn)
             (torn / "p00000" / name / live.name).write_bytes(data[:size])
-            texts = [event.text for event in read_run(torn, Budget()).store.range(0, 99)]
+            texts = [event.text for event in RunReader(torn, Budget()).read().store.range(0, 99)]
             assert texts == whole[: len(texts)], "none without its values, and none twice"
             found.add(len(texts))
             assert (torn / "p00000" / name / live.name).read_bytes() == data[:size], "who reads changes nothing"
@@ -139,7 +139,7 @@ def test_all_complete_batches_of_a_torn_file_are_read(open_run, tmp_path):
 def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
     """Each table is sealed separately: first its sealed file is written, then its live file is removed."""
     folder, _ = open_run
-    whole = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    whole = [event.text for event in RunReader(folder, Budget()).read().store.range(0, 99)]
     for done in range(7):
         torn = tmp_path / f"{done}"
         shutil.copytree(folder, torn)
@@ -152,13 +152,13 @@ def test_a_process_that_ends_while_it_seals_loses_nothing(open_run, tmp_path):
                 live.with_name("part-000000000000-000000000010.tmp").write_bytes(b"half")
             if done > 2 * number + 1:
                 live.unlink()
-        run = read_run(torn, Budget())
+        run = RunReader(torn, Budget()).read()
         assert [event.text for event in run.store.range(0, 99)] == whole and not run.problems
 
 
 def test_files_that_are_sealed_while_they_are_read_are_found(open_run, tmp_path, monkeypatch):
     """The live files are found, and are sealed before they are read."""
-    path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(read_run(open_run[0], Budget()).store)
+    path, count = shutil.copytree(open_run[0], tmp_path / "run.jdw"), len(RunReader(open_run[0], Budget()).read().store)
     look, looks = reader.stretches_of, []
 
     def sealed_then(*args: object):
@@ -172,7 +172,7 @@ def test_files_that_are_sealed_while_they_are_read_are_found(open_run, tmp_path,
         return stretches
 
     monkeypatch.setattr(reader, "stretches_of", sealed_then)
-    assert len(read_run(path, Budget()).store) == count > 0
+    assert len(RunReader(path, Budget()).read().store) == count > 0
 
 
 def test_a_process_that_ends_while_it_removes_the_oldest_keeps_the_rest(open_run, tmp_path):
@@ -190,13 +190,13 @@ def test_a_process_that_ends_while_it_removes_the_oldest_keeps_the_rest(open_run
             write_part(live.with_name(part_name(half, stop)), name, rows.filter(pa.array(~is_old)))
             live.unlink()
         (torn / "p00000" / missing / part_name(0, half)).unlink()
-        store = read_run(torn, Budget()).store
+        store = RunReader(torn, Budget()).read().store
         assert (store.oldest, len(store)) == (half, stop)
 
 
 def test_a_flipped_byte_is_never_another_value(open_run, golden, tmp_path):
     folder, _ = open_run
-    right = [event.text for event in read_run(folder, Budget()).store.range(0, 99)]
+    right = [event.text for event in RunReader(folder, Budget()).read().store.range(0, 99)]
     (live,) = (folder / "p00000/events").iterdir()
     data = bytearray(live.read_bytes())
     for at in range(8, len(data), 61):
@@ -206,7 +206,7 @@ def test_a_flipped_byte_is_never_another_value(open_run, golden, tmp_path):
         shutil.copytree(folder, copy)
         (copy / "p00000/events" / live.name).write_bytes(spoiled)
         try:
-            texts = [event.text for event in read_run(copy, Budget()).store.range(0, 99)]
+            texts = [event.text for event in RunReader(copy, Budget()).read().store.range(0, 99)]
         except RunFileError:
             continue
         assert texts == right[: len(texts)]
@@ -305,7 +305,7 @@ def test_a_run_with_a_damaged_file_is_read_with_a_note_about_the_loss(parts, tmp
                 (copy / "p00000" / name / part_name(40, 95)).unlink()
         else:
             spoiled.write_bytes(whole[:at] + (b"\n" if whole[at : at + 1] != b"\n" else b"x") + whole[at + 1 :])
-        saved = read_run(copy, Budget())
+        saved = RunReader(copy, Budget()).read()
         found = [(e.text, e.site.label, bits(e.values)) for e in saved.store.range(0, len(saved.store))]
         places = iter(right)
         assert all(one in places for one in found), "nothing is shown that was not, and nothing in another order"

@@ -165,7 +165,7 @@ def test_inputs_that_are_overwritten_after_the_call_are_kept_as_they_were():
     np.testing.assert_array_equal(jdw.replay(run, 0).result, [0, 2, 4])
 
 
-def test_arrays_on_several_devices_are_gathered_and_it_is_said(tmp_path):
+def test_arrays_on_several_devices_are_gathered_and_it_is_reported(tmp_path):
     mesh = jax.make_mesh((2,), ("i",), devices=jax.devices()[:2])
     x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("i")))
     again = jdw.replay(kept(tmp_path, x), f=jnp.sin, watch=None)

@@ -159,7 +159,7 @@ def evaluated(*kinds: str):
 )
 @pytest.mark.behaviour("R6")
 @pytest.mark.behaviour("W6")
-def test_behind_a_call_of_another_program_nothing_is_said_of_replicas(tmp_path, theirs):
+def test_behind_a_call_of_another_program_nothing_is_reported_of_replicas(tmp_path, theirs):
     run = jdw.load(of_processes(tmp_path / "run.jdw", evaluated(*["eval"] * 5), evaluated(*theirs)))
     assert [(one.kind, one.where) for one in run.findings if one.kind in ("programs", "replicas")] == [
         ("programs", "call 7")

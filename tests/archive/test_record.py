@@ -21,7 +21,7 @@ import pytest
 
 import jax_debug_widgets as jdw
 from jax_debug_widgets.archive import tables, writer
-from jax_debug_widgets.archive.reader import read_run
+from jax_debug_widgets.archive.reader import RunReader
 from jax_debug_widgets.session import recorder
 from jax_debug_widgets.session.run.call_rows import CallRows
 from jax_debug_widgets.session.run.loaded_notes import NUMBA_COMPILES
@@ -95,7 +95,7 @@ def test_a_bound_lets_go_of_the_oldest_and_counts_them(tmp_path):
 
 def recorded(folder):
     """How many events there are in the folder, and were before."""
-    return len(read_run(folder, Budget()).store)
+    return len(RunReader(folder, Budget()).read().store)
 
 
 def test_a_name_that_is_taken_is_not_written_over(tmp_path):
@@ -375,7 +375,7 @@ def test_files_that_are_sealed_at_once_are_not_those_of_a_run_that_is_over(tmp_p
 
     def sealed(own):
         seal(own)
-        seen.append(read_run(tmp_path / "run.jdw", Budget()).state["is_over"])
+        seen.append(RunReader(tmp_path / "run.jdw", Budget()).read().state["is_over"])
 
     def recorded_by(*args: Any):
         made.append(begun(*args))
@@ -402,7 +402,7 @@ def test_the_state_of_a_run_is_over_only_when_all_its_events_are_written(tmp_pat
         until((tmp_path / "run.jdw/p00000/state.json").exists)
     until(lambda: made and run.is_over())
     threading.Event().wait(0.3)  # This is enough for some thirty writes of the state.
-    assert not read_run(tmp_path / "run.jdw", Budget()).state["is_over"]
+    assert not RunReader(tmp_path / "run.jdw", Budget()).read().state["is_over"]
     finish(made[0])
     assert jdw.load(tmp_path / "run.jdw").is_complete
 

@@ -182,15 +182,15 @@ def test_a_script_that_changes_its_folder_is_recorded_where_the_command_says(tmp
 def test_a_script_whose_disk_is_full_says_so_at_once_and_at_its_end(tmp_path):
     code = """
 import resource, signal, sys, threading, jax
-said, write = threading.Event(), sys.stderr.write
-sys.stderr.write = lambda text: (write(text), said.set())[0]
+written, write = threading.Event(), sys.stderr.write
+sys.stderr.write = lambda text: (write(text), text.endswith("\\n") and written.set())[0]
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 step = jax.jit(lambda x: [jax.debug.print("{x}", x=x), x + 1][1])
 x = jax.random.normal(jax.random.key(0), (30_000,))
 for i in range(40):
     x = step(x)
-said.wait()
+written.wait()
 sys.stderr.write("the script's last line\\n")
 """
     done = python(tmp_path, "-m", "jax_debug_widgets", "record", "--no-echo", "run.jdw", "-c", code)

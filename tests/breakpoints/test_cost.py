@@ -66,7 +66,7 @@ def test_a_stop_at_a_captured_print_has_no_further_cost(stopped):
 
 @pytest.mark.behaviour("B2")
 @pytest.mark.parametrize("batched", [False, True], ids=["one", "vmap"])
-def test_a_conditional_breakpoint_tells_the_step_of_its_loop(stopped, batched):
+def test_a_conditional_breakpoint_reports_the_step_of_its_loop(stopped, batched):
     steps = []
     f, x = (jax.vmap(scaled, (0, None)), jnp.ones((3, 5))) if batched else (scaled, jnp.ones(5))
     stopped(jax.jit(f), x, FACTORS, user=lambda page: page.all_stops(lambda _page, stop: steps.append(stop["step"])))

@@ -481,7 +481,7 @@ def test_a_breakpoint_in_a_loop_of_pythons_knows_its_step(stopped):
     assert result == 2
 
 
-def test_a_stop_tells_its_event_by_which_the_page_knows_the_step(stopped):
+def test_a_stop_reports_its_event_by_which_the_page_knows_the_step(stopped):
     def step(x):
         y = x * 2
         jdw.breakpoint()

@@ -38,7 +38,7 @@ def nobody(page, monkeypatch):
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.usefixtures("nobody")
-def test_a_breakpoint_that_no_page_shows_is_skipped_and_said_so(capsys):
+def test_a_breakpoint_that_no_page_shows_is_skipped_and_reported(capsys):
     began = time.monotonic()
     with jdw.capture() as run:
         run.panel  # noqa: B018

@@ -43,7 +43,7 @@ def program(x):
 
 @pytest.mark.behaviour("C1")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jitted"])
-def test_an_inventory_tells_kind_place_result_nesting_and_what_is_kept(wrap, capfd):
+def test_an_inventory_reports_kind_place_result_nesting_and_what_is_kept(wrap, capfd):
     found = jdw.callbacks(wrap(program), 1.0)
     rows = [(one.function, one.kind, one.ordered, one.returns, one.inside, one.staged, one.kept) for one in found]
     assert rows == [

@@ -43,7 +43,7 @@ def test_an_error_of_the_program_is_shown_with_its_explanation(ours):
 
 
 @pytest.mark.behaviour("C6")
-def test_status_tells_what_was_raised(ours):
+def test_status_reports_what_was_raised(ours):
     ours.run("%%jaxdebug\njax.jit(f)(1., 2.).block_until_ready()")
     assert "raised RuntimeError: not to be called in host" in ours.run("%jaxdebug status").stdout
 

@@ -178,7 +178,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_lanes_that_xla_may_merge_are_called_as_often_as_without_us_and_are_not_told(name):
+def test_lanes_that_xla_may_merge_are_called_as_often_as_without_us_and_are_not_reported(name):
     calls = []
 
     def host(x):

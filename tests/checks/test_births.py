@@ -151,7 +151,7 @@ def test_a_nan_that_is_masked_or_reaches_no_result_has_no_finding(program):
     assert run.findings == []
 
 
-def test_the_call_of_a_training_loop_is_told():
+def test_the_call_of_a_training_loop_is_reported():
     step = jax.jit(lambda x: 1.0 / x)
     with jdw.capture(check="nonfinite") as run:
         for number in range(5, -2, -1):
@@ -160,7 +160,7 @@ def test_the_call_of_a_training_loop_is_told():
     assert "is inf, call 5 of its program" in finding.message
 
 
-def test_half_and_double_precision_are_told_with_their_values():
+def test_half_and_double_precision_are_reported_with_their_values():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: x * jnp.float16(4.0))(jnp.float16(30000.0))
     (finding,) = run.findings
@@ -229,7 +229,7 @@ def test_a_value_that_is_tested_and_also_given_is_no_choice():
     assert [one.headline for one in run.findings] == ["`jnp.log(x)` is NaN"]
 
 
-def test_a_nan_of_infinite_numbers_is_said_to_be_of_these():
+def test_a_nan_of_infinite_numbers_is_reported_as_of_these():
     with jdw.capture(check="nonfinite") as run:
         jax.jit(lambda x: x.sum())(jnp.array([jnp.inf, -jnp.inf]))
     (finding,) = run.findings
@@ -254,7 +254,7 @@ def test_a_nan_in_a_library_is_reported_at_the_users_line():
     assert re.search(r"is NaN, in _\w+\.py:\d+$", finding.headline)
 
 
-def test_a_watched_value_is_not_told_again():
+def test_a_watched_value_is_not_reported_again():
     def f(x):
         y = jnp.log(x)
         return y + 1
@@ -305,7 +305,7 @@ def test_the_maximum_of_nothing_is_no_infinity():
     assert [one.headline for one in run.findings] == ["`x.mean()` is NaN"]
 
 
-def test_the_derivative_of_a_function_that_jax_jits_is_said_to_be_one():
+def test_the_derivative_of_a_function_that_jax_jits_is_reported_as_one():
     def f(x):
         return jnp.linalg.norm(x)
 

@@ -85,7 +85,7 @@ if jax.__version_info__ >= (0, 10):  # An older JAX has, for a rule, the line of
 
 @pytest.mark.behaviour("S11")
 @pytest.mark.parametrize("name", MATRIX)
-def test_the_line_the_operands_and_the_element_are_told(name):
+def test_the_line_the_operands_and_the_element_are_reported(name):
     program, where, says = MATRIX[name]
     with jdw.capture(check="nonfinite") as run:
         jax.jit(program)(X)
@@ -111,7 +111,7 @@ UNJITTED = {
 
 @pytest.mark.behaviour("S11")
 @pytest.mark.parametrize("name", UNJITTED)
-def test_an_unjitted_derivative_of_a_jitted_function_is_said_to_be_one(name):
+def test_an_unjitted_derivative_of_a_jitted_function_is_reported_as_one(name):
     program, x = UNJITTED[name]
     with jdw.capture(check="nonfinite") as run:
         program(x)

@@ -49,7 +49,7 @@ def test_truncating_a_fraction_is_no_finding(value):
     assert run.findings == []
 
 
-def test_small_integer_types_are_told():
+def test_small_integer_types_are_reported():
     with jdw.capture(check="all") as run:
         jax.jit(lambda x: x.astype(jnp.int4))(jnp.array([1.0, 500.0]))
     (finding,) = run.findings

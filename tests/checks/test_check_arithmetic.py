@@ -19,7 +19,7 @@ def _kind(number):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_worst_element_is_told(shape, dtype):
+def test_the_worst_element_is_reported(shape, dtype):
     with jax.enable_x64(dtype == "float64"):
         largest = float(jnp.finfo(dtype).max)
         values = np.full(shape, largest)

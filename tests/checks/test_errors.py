@@ -34,7 +34,7 @@ def run(program):
 @pytest.mark.behaviour("S5", "S7", "S9", "S10", "S3")
 @pytest.mark.usefixtures("lenient")
 @pytest.mark.parametrize("program", RAISING, ids=lambda program: program.name)
-def test_an_exception_is_explained_at_its_line_and_what_is_said_to_write_is_python_and_short(program):
+def test_an_exception_is_explained_at_its_line_and_the_code_to_write_is_python_and_short(program):
     with pytest.raises(ERRORS) as plain:
         run(program)
     with pytest.raises(ERRORS) as raised, jdw.capture() as captured:

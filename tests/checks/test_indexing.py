@@ -66,7 +66,7 @@ def test_intended_indices_and_those_inside_jax_have_no_finding():
     assert run.findings == []
 
 
-def test_a_line_that_reads_outside_many_times_is_told_once():
+def test_a_line_that_reads_outside_many_times_is_reported_once():
     with jdw.capture(check="oob") as run:
         for at in range(5):
             X[at]
@@ -95,7 +95,7 @@ def keeps(x):
 @pytest.mark.behaviour("S5")
 @pytest.mark.parametrize("use", [lambda f: f, jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())])
 @pytest.mark.parametrize(("program", "method"), [(drops, "set"), (drops_of_many, "add"), (keeps, "")])
-def test_an_update_with_a_result_that_nobody_takes_is_told(program, method, use):
+def test_an_update_with_a_result_that_nobody_takes_is_reported(program, method, use):
     with jdw.capture(check="purity") as run:
         use(program)(jnp.ones((3, 3)))
     assert len(run.findings) == bool(method)
@@ -134,7 +134,7 @@ def test_the_last_valid_index_comes_before_a_mode(read, fix, advice):
     assert advice in finding.advice
 
 
-def test_a_check_that_has_found_something_is_not_said_to_have_checked_nothing():
+def test_a_check_that_has_found_something_is_not_reported_to_have_checked_nothing():
     with jdw.capture(check=["oob", "nonfinite"]) as run:
         X[5]
     (note,) = run.status().notes

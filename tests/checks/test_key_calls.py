@@ -263,7 +263,7 @@ def test_a_key_that_is_no_argument_gives_the_same_numbers_in_each_call(key, x):
     ],
     ids=["folded", "clone", "seed in the function"],
 )
-def test_a_key_that_a_function_reads_is_no_finding_where_it_is_folded_or_meant(draw):
+def test_a_key_that_a_function_reads_is_no_finding_where_it_is_folded_or_intended(draw):
     step = jax.jit(draw)
     with jdw.capture(check="keys") as run:
         for number in range(3):

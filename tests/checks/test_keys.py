@@ -430,7 +430,7 @@ def test_programs_that_use_each_key_once_have_no_finding(program, make):
     assert run.findings == []
 
 
-def test_a_clone_says_that_it_is_meant():
+def test_a_clone_says_that_it_is_intended():
     with jdw.capture() as run:
         jax.jit(meant)(random.key(0))
     assert run.findings == []
@@ -475,7 +475,7 @@ def outer_lanes_share(k):
 @pytest.mark.parametrize(
     "program", [lanes_share, lanes_share_splits, lanes_share_in_a_loop_and_a_jit, outer_lanes_share]
 )
-def test_a_key_that_all_lanes_share_is_told_once_where_keys_are_asked_for(program, make):
+def test_a_key_that_all_lanes_share_is_reported_once_where_keys_are_asked_for(program, make):
     with jdw.capture() as bare:
         jax.jit(program)(make(0))
     with jdw.capture(check="keys") as run:

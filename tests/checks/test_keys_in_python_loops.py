@@ -60,7 +60,7 @@ def line_of(function) -> int:
 
 @pytest.mark.parametrize("make", [random.key, random.PRNGKey], ids=["typed", "legacy"])
 @pytest.mark.parametrize("program", [*REUSING, from_one_seed], ids=lambda one: one.__name__)
-def test_the_line_in_the_loop_is_told(program, make):
+def test_the_line_in_the_loop_is_reported(program, make):
     with jdw.capture() as run:
         jax.jit(program)(make(0))
     (finding,) = run.findings
@@ -68,7 +68,20 @@ def test_the_line_in_the_loop_is_told(program, make):
     assert ("2 iterations" in finding.headline) == (program in REUSING)
 
 
-def test_the_line_that_calls_a_library_in_a_loop_is_told():
+def test_the_line_in_the_loop_is_reported_where_another_function_has_drawn_before():
+    """JAX traces the body of `random.normal` for the first function that draws such a shape."""
+
+    def program(k):
+        return [random.normal(k, (5, size)) for size in (3, 4)]  # here
+
+    jax.jit(lambda k: random.normal(k, (5, 3)) + 1)(random.key(1))
+    with jdw.capture() as run:
+        jax.jit(program)(random.key(0))
+    (finding,) = run.findings
+    assert finding.where.endswith(f":{line_of(program)}") and "2 iterations" in finding.headline
+
+
+def test_the_line_that_calls_a_library_in_a_loop_is_reported():
     eqx = pytest.importorskip("equinox")
     dropout = eqx.nn.Dropout(0.5)
 

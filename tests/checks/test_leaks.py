@@ -239,7 +239,7 @@ class RunningMean:
         return x - self.mean
 
 
-def test_a_leak_that_the_next_trace_meets_is_told_with_its_line_and_its_holder():
+def test_a_leak_that_the_next_trace_meets_is_reported_with_its_line_and_its_holder():
     norm = RunningMean()
     with jdw.capture(check="leaks") as before:
         jax.jit(norm)(jnp.ones(2))

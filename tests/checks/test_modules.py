@@ -152,7 +152,7 @@ def by_a_decorator():
 @pytest.mark.parametrize(
     "make", [by_linen, by_linen_in_a_state, by_nnx, by_nnx_split, by_equinox, by_equinox_itself, by_a_decorator]
 )
-def test_a_side_effect_in_a_module_is_told_where_it_is(make):
+def test_a_side_effect_in_a_module_is_reported_where_it_is(make):
     function, arguments, where = make()
     with jdw.capture(check="all") as run:
         function(*arguments)
@@ -172,7 +172,7 @@ def test_a_side_effect_in_a_module_is_told_where_it_is(make):
     ],
     ids=["linen", "nnx", "equinox"],
 )
-def test_a_global_that_a_module_reads_and_that_has_changed_is_told(make, says):
+def test_a_global_that_a_module_reads_and_that_has_changed_is_reported(make, says):
     function, arguments = make()
     with jdw.capture(check="all") as run:
         function(*arguments)
@@ -195,7 +195,7 @@ def test_a_global_that_a_module_reads_and_that_has_changed_is_told(make, says):
     ],
     ids=["setting", "weights"],
 )
-def test_a_module_in_a_closure_that_has_changed_is_told(change, says):
+def test_a_module_in_a_closure_that_has_changed_is_reported(change, says):
     net = Net()
     function = jax.jit(net.scaled)
     with jdw.capture(check="all") as run:

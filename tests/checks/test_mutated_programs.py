@@ -42,7 +42,7 @@ def test_a_mode_of_a_part_of_an_expression_is_not_that_of_the_expression():
     assert "index 30 is outside axis 0 (size 10)" in finding.headline
 
 
-def test_an_operand_with_one_number_for_a_row_is_told():
+def test_an_operand_with_one_number_for_a_row_is_reported():
     (finding,) = found("nonfinite", jax.jit(lambda x, n: x / n[:, None]), jnp.zeros((4, 2)), jnp.array([1.0, 0, 1, 1]))
     assert finding.why.startswith("div(0, 0) = NaN at [1, 0]")
 
@@ -176,7 +176,7 @@ def drawn_by_one_helper_twice(key):
         (drawn_by_one_helper_twice, "a key is used again: `normal` draws, and it already draws at"),
     ],
 )
-def test_an_un_jitted_sampler_that_a_loop_or_another_line_runs_again_is_told(function, says, make):
+def test_an_un_jitted_sampler_that_a_loop_or_another_line_runs_again_is_reported(function, says, make):
     (finding,) = found("keys", function, make(0))
     assert says in finding.headline and finding.span[0] == line_of(function)
 
@@ -203,7 +203,7 @@ def cloned(key):
 
 
 @pytest.mark.parametrize("function", [made_anew, begun_with_the_same, one_for_each, cloned])
-def test_a_key_that_is_made_anew_or_meant_is_silent(function):
+def test_a_key_that_is_made_anew_or_intended_is_silent(function):
     assert found("keys", function, random.key(0)) == []
 
 
@@ -279,7 +279,7 @@ def test_a_stale_read_of_self_names_only_the_attribute_that_is_read():
     }
 
 
-def test_a_cast_of_a_nan_is_told_with_the_nan():
+def test_a_cast_of_a_nan_is_reported_with_the_nan():
     def f(x):
         return (jnp.log(x) * 2).astype(jnp.uint8)
 

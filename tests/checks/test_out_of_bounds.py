@@ -299,7 +299,7 @@ def test_later_calls_are_dispatched_without_python_and_are_checked(monkeypatch):
     np.testing.assert_array_equal(pick(table, jnp.int32(9))["picked"], jnp.float32(3))
 
 
-def test_a_slice_is_told_as_a_slice():
+def test_a_slice_is_reported_as_a_slice():
     with jdw.capture(check="oob") as run:
         jax.jit(lambda x, i: lax.dynamic_slice(x, (i,), (3,)))(X, 8)
     (finding,) = run.findings
@@ -307,7 +307,7 @@ def test_a_slice_is_told_as_a_slice():
     assert "the start was moved to 7. The slice has 3 elements." in finding.why
 
 
-def test_a_negative_segment_is_told_as_it_is():
+def test_a_negative_segment_is_reported_as_it_is():
     with jdw.capture(check="oob") as run:
         jax.jit(lambda x, i: jax.ops.segment_sum(x, i, 3))(X[:4], jnp.array([0, -1, -1, 2]))
     (finding,) = run.findings

@@ -244,7 +244,7 @@ STALE = {
 
 @pytest.mark.behaviour("S2")
 @pytest.mark.parametrize("name", STALE)
-def test_a_value_that_changes_after_the_trace_is_told_and_changes_nothing(name):
+def test_a_value_that_changes_after_the_trace_is_reported_and_changes_nothing(name):
     function, expression = STALE[name]
     jitted = jax.jit(function)
     plain = jax.jit(function)(X)
@@ -347,7 +347,7 @@ def other_activation(x):
 
 @pytest.mark.behaviour("S2")
 @pytest.mark.parametrize(("new", "told"), [(other_activation, 1), (activation, 0), (jax.jit(other_activation), 1)])
-def test_a_function_that_is_defined_anew_after_the_trace_is_told(monkeypatch, new, told):
+def test_a_function_that_is_defined_anew_after_the_trace_is_reported(monkeypatch, new, told):
     def layer(x):
         return activation(x) * 2  # here
 
@@ -474,7 +474,7 @@ def test_a_finding_about_an_iterator_names_its_use_and_has_no_fix(make, use, hea
     assert finding.fix == ()
 
 
-def test_a_clock_that_is_read_twice_is_told_once():
+def test_a_clock_that_is_read_twice_is_reported_once():
     def timed(x):
         start = time.perf_counter()
         return x * 2, time.perf_counter() - start
@@ -496,7 +496,7 @@ def begun(x):
 
 
 @pytest.mark.parametrize("holds", [lambda x: lambda: x, begun])
-def test_a_tracer_inside_of_what_is_stored_is_told_once(holds):
+def test_a_tracer_inside_of_what_is_stored_is_reported_once(holds):
     def stores(x):
         log.append(holds(x))
         return x
@@ -583,7 +583,7 @@ class Keeping:
         return x * self.weight * keep
 
 
-def test_a_value_that_is_computed_from_a_changed_one_is_told_with_the_changed_one():
+def test_a_value_that_is_computed_from_a_changed_one_is_reported_with_the_changed_one():
     layer = Keeping()
     jitted = jax.jit(layer)
     with jdw.capture(check="stale") as run:
@@ -613,7 +613,7 @@ class Window:
         return 2.0
 
 
-def test_a_property_that_keeps_its_value_is_silent_and_one_that_counts_is_told():
+def test_a_property_that_keeps_its_value_is_silent_and_one_that_counts_is_reported():
     window = Window()
     jitted = jax.jit(lambda x: x * window.weights)
     with jdw.capture(check=["purity", "stale"]) as run:

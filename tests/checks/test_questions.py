@@ -41,7 +41,7 @@ def retention(depth):
     return jax.lax.cond(depth > 0, wet, lambda d: jnp.power(1.0 + d, -2.0), depth)
 
 
-def test_a_nan_of_a_branch_that_its_lane_does_not_take_is_said_to_be_masked():
+def test_a_nan_of_a_branch_that_its_lane_does_not_take_is_reported_as_masked():
     with jdw.capture(watch=["decay"]) as run:
         assert not jnp.isnan(jax.jit(jax.vmap(retention))(jnp.array([-3.69, 1.578]))).any()
     (finding,) = run.findings
@@ -58,7 +58,7 @@ def shrunk(v):
 
 
 @pytest.mark.parametrize(("function", "told"), [(shrunk, 1), (shrink, 0)])
-def test_a_loop_that_a_batch_runs_for_lanes_of_the_other_branch_is_told(function, told):
+def test_a_loop_that_a_batch_runs_for_lanes_of_the_other_branch_is_reported(function, told):
     with jdw.capture() as run:
         jax.jit(jax.vmap(function))(jnp.array([1.0, -1.0]))
     notes = [note for note in run.notes if "under vmap this loop ends" in note]

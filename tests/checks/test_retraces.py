@@ -400,7 +400,7 @@ def test_a_static_field_without_a_text_is_named_by_its_class():
     assert not any("fault" in note for note in run.notes)
 
 
-def test_a_train_state_that_is_made_anew_is_told_by_its_fields(retraces):
+def test_a_train_state_that_is_made_anew_is_reported_by_its_fields(retraces):
     optax, train_state = pytest.importorskip("optax"), pytest.importorskip("flax.training.train_state")
     step = jax.jit(lambda state: state.params["w"] * 2)
 
@@ -529,7 +529,7 @@ def test_a_function_that_a_library_calls_at_several_lines_is_counted_for_each(re
     assert retraces(lambda: library["solve"](lambda x: eqx.error_if(x, x < 0, "no"), *values)) == []
 
 
-def test_a_weak_type_of_an_array_is_told(retraces):
+def test_a_weak_type_of_an_array_is_reported(retraces):
     def program():
         step = jax.jit(lambda x: x + 1)
         step(jnp.float32(1))

@@ -86,7 +86,7 @@ def test_a_chart_says_which_statistic_it_draws(harness: Harness, width: int):
         assert about.evaluate(WHOLE)
 
 
-def test_a_statistic_that_is_0_is_told_as_the_others(harness: Harness):
+def test_a_statistic_that_is_0_is_reported_as_the_others(harness: Harness):
     panel = harness.open(state="running", rate=100, seconds=2, watch=20, tab="source")
     harness.page.evaluate(
         """() => {

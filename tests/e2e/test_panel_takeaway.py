@@ -111,7 +111,7 @@ def picture_of_loss(panel: PanelOnScreen, page: Any, folder: Path) -> str:
     return (folder / "loss.svg").read_text()
 
 
-def test_earlier_runs_are_told_apart(notebook, panel, lab_page):
+def test_earlier_runs_are_distinguished(notebook, panel, lab_page):
     for _ in range(2):
         notebook.run_cell(2)
         notebook.run_cell(1)

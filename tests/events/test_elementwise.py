@@ -54,7 +54,7 @@ def test_parts_of_a_condition_that_are_no_arrays_are_evaluated_as_in_python():
         ("~h", ""),
     ],
 )
-def test_joined_comparisons_without_parentheses_are_told(xp, text, instead):
+def test_joined_comparisons_without_parentheses_are_reported(xp, text, instead):
     words = words_of(xp)
     told = compiled(parsed(text, "", words), xp, words)
     with pytest.raises((TypeError, ValueError)) as raised:

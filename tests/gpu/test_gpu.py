@@ -65,7 +65,7 @@ def test_the_report_has_the_outcomes_of_tests(tmp_path):
     assert "test_fails`: AssertionError: as it should" in told
 
 
-def test_what_crashes_or_hangs_is_told_and_the_rest_is_measured(monkeypatch, tmp_path):
+def test_what_crashes_or_hangs_is_reported_and_the_rest_is_measured(monkeypatch, tmp_path):
     programs = {"fails": "raise SystemExit(3)", "hangs": "import time; time.sleep(60)", "dies": "import os; os.abort()"}
     monkeypatch.setattr(command, "COSTS", (*programs, "works"))
     lines, run = tmp_path / "costs.jsonl", command.run

@@ -49,7 +49,7 @@ def overflowing(x):
 
 
 @pytest.mark.behaviour("G1")
-def test_an_overflow_is_told_with_what_float64_has():
+def test_an_overflow_is_reported_with_what_float64_has():
     found = jdw.compare(overflowing, jnp.array([100.0, 1.0, 2.0]), against="float64")
     assert found.worst.equation.names == ("e",) and found.worst.growth == math.inf
     assert found.headline == "`e = jnp.exp(x)` gives inf where float64 has 2.69e+43"
@@ -180,7 +180,7 @@ def test_a_cast_to_bfloat16_is_the_line_that_loses_digits():
     assert found.headline.startswith("`h = (x @ x.T).astype(jnp.bfloat16)` loses 4 digits")
 
 
-def test_a_loop_too_long_for_single_steps_runs_as_a_whole_and_that_is_told():
+def test_a_loop_too_long_for_single_steps_runs_as_a_whole_and_that_is_reported():
     found = jdw.compare(lambda x: chaotic(x, 200_000)[0] * 0 + x, 0.5, against="float64")
     assert found.close
     assert any("ran as a whole" in note for note in found.notes)

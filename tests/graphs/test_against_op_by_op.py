@@ -62,7 +62,7 @@ def test_equal_results_have_no_cause():
 
 
 @pytest.mark.behaviour("G1")
-def test_inside_a_scan_the_line_and_the_step_are_told():
+def test_inside_a_scan_the_line_and_the_step_are_reported():
     def loop(x):
         def body(c, a):
             c = c + a / 7.0

@@ -79,7 +79,7 @@ def test_an_existing_file_of_values_is_not_overwritten(ours, tmp_path):
     ],
     ids=["value", "shape", "key"],
 )
-def test_an_argument_that_is_another_one_is_told_first(tmp_path, x, key, told):
+def test_an_argument_that_is_another_one_is_reported_first(tmp_path, x, key, told):
     file = tmp_path / "before.npz"
     jdw.compare(before, *ARGUMENTS, save=file)
     found = jdw.compare(before, x, key, against=f"saved:{file}")

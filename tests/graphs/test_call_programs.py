@@ -58,19 +58,19 @@ def test_the_program_of_a_call_is_what_jax_traces_without_a_capture(transform, w
     found = asked(run)
     [about] = found["programs"]
     assert about["name"] in ("f(x: float32[3])", "<lambda>(x: float32[3])")
-    assert found["told"] == "the program that this call has run"
+    assert found["description"] == "the program that this call has run"
     program = current_session().program_views._kept[about["key"]].program
     assert program is not None and set(diff(program, jdw.graph(f, X).program).counts) == {"same"}
     assert asked(run) == found, "it is read once"
 
 
 @pytest.mark.parametrize("copies", [True, False])
-def test_a_copy_that_may_be_ours_is_said_to_be_and_those_of_derivatives_are_left_out(copies):
+def test_a_copy_that_may_be_ours_is_reported_as_ours_and_those_of_derivatives_are_left_out(copies):
     f = jax.jacfwd(jax.grad(new_function()))
     with jdw.capture(watch=True) as run:
         jax.jit(lambda x: f(jnp.array(x, copy=True) if copies else x))(X)
     jax.effects_barrier()
-    assert asked(run)["told"].endswith("; a copy in it may be there because values are watched") == copies
+    assert asked(run)["description"].endswith("; a copy in it may be there because values are watched") == copies
 
 
 @pytest.mark.behaviour("G1")

@@ -148,7 +148,7 @@ def test_a_function_is_equal_to_itself_jitted(f):
     assert found.only == (0, 0) and found.pairs
 
 
-def test_outputs_that_are_not_alike_are_told():
+def test_outputs_that_are_not_alike_are_reported():
     found = jdw.compare(lambda x: x, lambda x: {"a": x}, 1.0)
     assert not found.close and "different structures" in str(found)
     found = jdw.compare(lambda x: {"a": x}, jnp.square, jnp.ones(3))
@@ -234,12 +234,12 @@ def test_arguments_that_do_not_fit_are_refused_in_words(ours, line, told):
         ours.ip.run_line_magic("jaxdebug", line)
 
 
-def test_equal_numbers_of_two_dtypes_are_told_to_be_so():
+def test_equal_numbers_of_two_dtypes_are_reported_to_be_so():
     found = jdw.compare(lambda x: x * 2, lambda x: (x * 2).astype(jnp.bfloat16), jnp.ones(3))
     assert str(found.outputs[0][1]) == "close: the same numbers, float32[3] against bfloat16[3]"
 
 
-def test_two_functions_of_one_name_are_told_apart():
+def test_two_functions_of_one_name_are_distinguished():
     found = jdw.compare(lambda x: jnp.sin(x), lambda x: jnp.sin(x) + 1.0, jnp.ones(3))  # noqa: PLW0108 - the name is meant.
     assert re.search(r"first +only in after .*= add ", str(found))
     assert re.search(r"1 equation in both, 1 only in after\.", str(found))

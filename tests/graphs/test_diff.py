@@ -198,7 +198,7 @@ def test_inner_differences_have_the_direction_of_the_outer_ones():
     assert cond.what == ("inside: 2 → 1 equation: 1 same, 1 removed, returns jnp.cos(x) + 1.0 → cos_1",)
 
 
-def test_two_arrays_are_told_apart():
+def test_two_arrays_are_distinguished():
     table = jnp.arange(3.0), jnp.arange(3.0) * 2
     (changed,) = jdw.diff(*(lambda x, by=by: x * by for by in table), jnp.ones(3)).of_kind("changed")
     (what,) = changed.what

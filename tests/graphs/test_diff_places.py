@@ -101,12 +101,12 @@ def test_two_operations_that_have_changed_places_keep_their_numbers():
 
 
 @pytest.mark.behaviour("G6")
-def test_only_the_operand_that_differs_is_told_of_an_operation_that_commutes():
+def test_only_the_operand_that_differs_is_reported_of_an_operation_that_commutes():
     (changed,) = jdw.diff(lambda x, y: jnp.sin(x) * y, lambda x, y: y * x, X, X).of_kind("changed")
     assert changed.what == ("sin_1 → x",)
 
 
-def test_two_values_of_one_name_and_kind_are_told_by_their_lines():
+def test_two_values_of_one_name_and_kind_are_reported_by_their_lines():
     def crossed(w, x):
         q = x @ w["k"]
         k = x @ w["q"]
@@ -121,7 +121,7 @@ def scaled(by):
     return lambda x: jax.jit(lambda x, s: x * s)(x, by)
 
 
-def test_a_number_that_is_cast_on_its_way_is_told_as_it_is_written():
+def test_a_number_that_is_cast_on_its_way_is_reported_as_it_is_written():
     (changed,) = jdw.diff(scaled(0.2), scaled(0.1), X).of_kind("changed")
     assert changed.what == ("0.2 → 0.1",)
 

@@ -280,7 +280,7 @@ def test_an_edited_package_runs_as_it_was_edited(tmp_path, monkeypatch):
         exported.check()
 
 
-def test_an_original_that_jax_runs_as_it_was_traced_before_is_told(tmp_path):
+def test_an_original_that_jax_runs_as_it_was_traced_before_is_reported(tmp_path):
     scale = [2.0]
     f = jax.jit(lambda x: x * scale[0])
     f(1.0)

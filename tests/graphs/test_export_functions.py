@@ -238,7 +238,7 @@ def untraceable(x):
         (untraceable, "double is not written: ValueError when it is traced by itself"),
     ],
 )
-def test_a_rule_that_cannot_be_written_is_left_out_and_said(function, why, tmp_path):
+def test_a_rule_that_cannot_be_written_is_left_out_and_reported(function, why, tmp_path):
     written = jdw.to_folder(function, VECTOR, path=tmp_path / "written")
     written.check()
     assert f"the derivative rule of {why}" in written.notes

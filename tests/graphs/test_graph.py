@@ -146,10 +146,14 @@ def test_values_are_followed_through_calls_loops_and_branches():
 def test_the_ways_from_a_value_to_the_outputs(graph):
     (exp,) = numbers_of(graph, "exp")
     way = graph.to_outputs(exp)
-    assert way.told.startswith("reaches [0]['a'], ") and way.told.endswith("4 of 4 results"), way.told
+    assert way.description.startswith("reaches [0]['a'], ") and way.description.endswith("4 of 4 results"), (
+        way.description
+    )
     assert set(way.equations) <= set(graph.flow.after([exp]))
     (last,) = numbers_of(jdw.graph(lambda x: (jnp.sin(x), jnp.cos(x))[0], X), "cos") or [None]
-    assert last is None or "no result" in jdw.graph(lambda x: (jnp.sin(x), jnp.cos(x))[0], X).to_outputs(last).told
+    assert (
+        last is None or "no result" in jdw.graph(lambda x: (jnp.sin(x), jnp.cos(x))[0], X).to_outputs(last).description
+    )
 
 
 @pytest.mark.behaviour("G1")
@@ -160,7 +164,7 @@ def test_why_a_value_has_its_dtype():
         return wide * y, jnp.cos(h)
 
     found = jdw.graph(f, jnp.ones(3), jnp.float16(2.0))
-    told = found.flow.why_dtype(numbers_of(found, "mul")[0]).told
+    told = found.flow.why_dtype(numbers_of(found, "mul")[0]).description
     assert re.match(
         r"float16 since convert_element_type makes it of float32 \(.*test_graph.py:\d+\); y has it", told
     ), told
@@ -278,7 +282,7 @@ def lost(x):
 def says(found, colour):
     """Return tone and text of each closed box of a program in a colouring, by its title."""
     scene = scene_data(found, {"colour": colour, "opened": [box.number for box in found.boxes.all]})
-    return {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
+    return {one["title"]: (one["tone"], one["tooltip"]) for one in scene["boxes"] if not one["open"]}
 
 
 @pytest.mark.behaviour("G1")

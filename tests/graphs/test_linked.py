@@ -128,7 +128,7 @@ def test_jaxpr_compiles_nothing(ours):
 
 
 @pytest.mark.behaviour("G3")
-def test_different_programs_are_told_apart_without_metadata():
+def test_different_programs_are_distinguished_without_metadata():
     one, other = (jax.jit(f).lower(jnp.ones(8)).compile().as_text() for f in (jnp.sin, jnp.cos))
     assert without_metadata(one) != without_metadata(other)
     assert without_metadata(one) == without_metadata(jax.jit(jnp.sin).lower(jnp.ones(8)).compile().as_text())

@@ -46,7 +46,7 @@ def test_a_box_is_opened_searched_and_followed_to_the_outputs():
     assert [one["primitive"] for one in inside["found"]] == ["exp"]
     assert {one["title"] for one in inside["boxes"] if one["lit"] and not one["open"]} == {"exp_1"}
     followed = asked(views, graph, "scene", opened=first["opened"], way="outputs", box=nll["box"], side="forward")
-    assert followed["told"].startswith("reaches") and all(one["start"] >= 0 for one in followed["wires"])
+    assert followed["description"].startswith("reaches") and all(one["start"] >= 0 for one in followed["wires"])
     found = asked(views, graph, "source", box=nll["box"])
     assert found["lines"][found["line"] - found["first"]].strip() == "nll = jax.nn.log_softmax(h)"
 
@@ -75,7 +75,7 @@ def test_a_removed_or_unavailable_view_is_refused_with_a_reason():
         views.answer({"what": "about", "key": key})
 
 
-def test_a_page_is_answered_without_a_run_and_told_what_is_wrong():
+def test_a_page_is_answered_without_a_run_and_reports_what_is_wrong():
     session = current_session()
     key = session.program_views.add(jdw.graph(f, X))
     request = {"type": "program", "run": "", "id": 7, "what": "about", "key": key}
@@ -105,11 +105,11 @@ def test_values_that_were_not_finite_in_the_last_run_colour_their_boxes():
     with jdw.capture(watch=True, values=True):  # This records whole arrays beside the statistics.
         jax.jit(spoilt)(jnp.array([-1.0, 2.0, -3.0]))
     scene = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", colour="nan")
-    said = {one["title"]: (one["tone"], one["says"]) for one in scene["boxes"] if not one["open"]}
+    said = {one["title"]: (one["tone"], one["tooltip"]) for one in scene["boxes"] if not one["open"]}
     assert said["h"] == ("bad", "2 not finite · 0.693 … 0.693, 2 NaN") and said["y"][0] == "fine", said
-    assert any("0.693 … 0.693, 2 NaN" in one["told"] for one in scene["wires"]), "the value is on its edge"
+    assert any("0.693 … 0.693, 2 NaN" in one["description"] for one in scene["wires"]), "the value is on its edge"
     followed = asked(ProgramViews(), jdw.graph(spoilt, X[0]), "scene", way="nan", box=0)
-    assert scene["spoilt"] == 1 and followed["told"].startswith("first in h (test_program_views.py:")
+    assert scene["spoilt"] == 1 and followed["description"].startswith("first in h (test_program_views.py:")
     assert next(one for one in followed["boxes"] if one["title"] == "h")["lit"]
     assert "0.693 … 0.693, 2 NaN" in str(jdw.linked(spoilt, X[0], compiled=False))
     assert "nan" in scene["colours"]

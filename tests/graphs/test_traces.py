@@ -54,7 +54,7 @@ def test_a_different_order_of_the_same_equations_has_its_own_verdict():
 
 
 @pytest.mark.behaviour("G7")
-def test_numbers_that_are_drawn_while_tracing_are_told():
+def test_numbers_that_are_drawn_while_tracing_are_reported():
     found = jdw.traces(drawn, X)
     assert found.verdict == "another program"
     assert [why.partition(",")[0] for _, why in found.causes] == ["draws a random number that is no jax.random"] * 2

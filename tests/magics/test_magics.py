@@ -65,7 +65,7 @@ def test_break_on_without_watched_values_says_at_once_what_it_sees(options, is_t
     assert ("--break-on nan sees only the values of prints and callbacks" in said and "--watch-all" in said) == is_told
 
 
-def test_a_terminal_is_told_once_what_was_verified(ours):
+def test_a_terminal_shows_once_what_was_verified(ours):
     outcome = ours.run("%jaxdebug verify g(1.)")
     (verdict,) = (note for note in last_run().status().notes if "bitwise equal" in note)
     assert outcome.summaries == 1 and verdict not in outcome.stdout

@@ -66,7 +66,7 @@ def test_a_process_that_watches_alone_says_that_it_does_not(told):
     assert all(not one["watched"] and "capture with different options" in one["notes"][0] for one in differ)
 
 
-def test_a_print_is_told_by_one_process_and_captured_alone_it_has_neither_lanes_nor_phantoms(told):
+def test_a_print_is_reported_by_one_process_and_captured_alone_it_has_neither_lanes_nor_phantoms(told):
     sampled, alone = told[0]["one samples"], told[0]["one captures"]
     assert sampled["calls"] == [0] * 4 + [1] * 4
     assert any("Reported by process 0, not here" in note for note in told[1]["one samples"]["notes"])

@@ -345,7 +345,7 @@ def log():
 
 
 @pytest.mark.parametrize(("halted", "state"), [("interrupted", "interrupted"), (None, "failed")])
-def test_an_interrupt_that_xla_tells_of_is_one_where_the_user_has_interrupted(halted, state):
+def test_an_interrupt_that_xla_reports_is_one_where_the_user_has_interrupted(halted, state):
     """On a GPU the dispatch is over long before a callback of the program is interrupted."""
     log = CallLog(0, Waiter(), Backlog(), Policy(halted=halted))
     told = jax.errors.JaxRuntimeError("INTERNAL: Traceback (most recent call last):\n  File ...\nKeyboardInterrupt")

@@ -103,7 +103,7 @@ def twice(x):
     return y * 2
 
 
-def test_the_row_of_a_run_tells_values_that_are_not_finite_and_events_that_were_dropped():
+def test_the_row_of_a_run_reports_values_that_are_not_finite_and_events_that_were_dropped():
     run = trained(1e30, steps=4)
     assert row_of(run)["last"] in ("Infinity", "NaN") and row_of(run)["findings"] == len(run.findings)
     run.release(1 << 30, arrays=False)
@@ -239,7 +239,7 @@ def test_a_spike_of_a_long_run_is_among_the_few_points_that_are_sent():
         ([{"config": {"seed": 1}, "name": "x"}, {"config": {"seed": 2}, "name": "x"}], ["x"]),
     ],
 )
-def test_runs_without_a_config_are_told_apart_by_what_else_differs(options, labels):
+def test_runs_without_a_config_are_distinguished_by_what_else_differs(options, labels):
     runs = []
     for one in options:
         with jdw.capture(**one) as run:

@@ -89,7 +89,7 @@ def test_a_capture_that_ends_keeps_all_within_its_budget(most):
     assert kept(runs[0]) == ["number"] * 3
 
 
-def test_the_status_tells_what_ended_runs_hold():
+def test_the_status_reports_what_ended_runs_hold():
     with shell() as ours:
         ours.run("import jax, jax.numpy as jnp\nf = jax.jit(lambda x: jax.debug.print('{}', x))")
         for _ in range(2):

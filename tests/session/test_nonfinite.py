@@ -302,7 +302,7 @@ def test_a_finding_names_several_candidates_if_the_inputs_of_a_derivative_are_un
     assert finding.where == finding.site.where and "or of what comes after it" in repr(run)
 
 
-def test_an_infinity_that_may_be_meant_hides_no_later_nan():
+def test_an_infinity_that_may_be_intended_hides_no_later_nan():
     @jax.jit
     def f(best, limit, x):
         best = jnp.minimum(best, limit)

@@ -30,7 +30,7 @@ from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.counters import Counters, counts
 from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, kind_of, largest, numbered, path_of
 from jax_debug_widgets.session.run.headline import pace_of, pace_of_calls, rank_of
-from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_words
+from jax_debug_widgets.session.run.lane_numbers import lane_count, mean_text
 from jax_debug_widgets.session.run.run_summary import outline
 from jax_debug_widgets.widgets import Fact
 from jax_debug_widgets.widgets.overview import _by_name, _chart, _facts, drawing
@@ -98,7 +98,7 @@ def test_the_lanes_that_have_one_number_each_are_those_of_the_panel():
         watch: Any = SimpleNamespace(shape=tuple(shape), vmapped=tuple(vmapped))
         assert lane_count(watch) == count, (shape, vmapped)
     for count, bad, words in CASES["lane_means"]:
-        assert mean_words(count, bad) == words
+        assert mean_text(count, bad) == words
 
 
 @pytest.mark.parametrize("case", CASES["printed_lanes"], ids=lambda case: str(case["lanes"]))
@@ -329,7 +329,7 @@ def run():
     return run
 
 
-def test_the_first_nan_of_a_shard_map_is_said_with_its_device():
+def test_the_first_nan_of_a_shard_map_is_reported_with_its_device():
     mesh = Mesh(np.array(jax.devices()[:4]), "d")
 
     @jax.jit

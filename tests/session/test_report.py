@@ -116,7 +116,7 @@ def called_back(x):
 
 
 @pytest.mark.parametrize("is_caught", [False, True])
-def test_a_run_that_failed_tells_the_exception_also_when_it_is_loaded(tmp_path, is_caught):
+def test_a_run_that_failed_reports_the_exception_also_when_it_is_loaded(tmp_path, is_caught):
     runs = []
 
     def program():

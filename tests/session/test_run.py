@@ -159,7 +159,7 @@ def test_a_generator_that_is_closed_in_its_capture_has_not_failed():
     assert [event.text for event in run.events] == ["step 0"]
 
 
-def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
+def test_a_run_keeps_as_many_events_as_were_requested_and_counts_the_rest():
     with jdw.capture(max_events=5) as run:
         train(1.0)
     assert len(run.events) == 5
@@ -173,7 +173,7 @@ def test_a_run_keeps_as_many_events_as_it_was_told_and_counts_the_rest():
     assert "`run.dropped` counts them" in note
 
 
-def test_a_run_keeps_as_many_bytes_as_it_was_told():
+def test_a_run_keeps_as_many_bytes_as_were_requested():
     big = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda _i, c: (jax.debug.callback(lambda _: None, c), c)[1], x))
     with jdw.capture(max_mb=1) as run:
         big(jnp.ones((1 << 18) // 4))
@@ -245,7 +245,7 @@ def test_an_ambiguous_name_is_refused_with_its_places():
         assert run.series(place)[1].tolist() == [1.0]
 
 
-def test_the_forward_pass_is_meant_where_a_name_is_in_several_phases():
+def test_the_forward_pass_is_taken_where_a_name_is_in_several_phases():
     def body(x):
         y = jnp.sin(x)
         jax.debug.print("y {}", y)
@@ -492,7 +492,7 @@ def test_the_session_keeps_a_limited_number_of_ended_runs():
     assert sum(not run.is_loaded for run in session.runs()) <= 101
 
 
-def test_values_of_several_shapes_are_shown_one_by_one_and_told_about():
+def test_values_of_several_shapes_are_shown_one_by_one_and_reported():
     f = jax.jit(lambda x: (jax.debug.print("v {x}", x=x), x)[1])
     with jdw.capture() as run:
         f(jnp.ones(3))

@@ -187,7 +187,7 @@ def test_a_site_that_is_recorded_each_time_again_has_its_steps():
     assert {event.step for event in sparse.events} == set(steps[::5])
 
 
-def test_a_site_muted_for_part_of_a_run_tells_no_wrong_step():
+def test_a_site_muted_for_part_of_a_run_reports_no_wrong_step():
     step = jax.jit(loop)
     with jdw.capture() as run:
         step(0.0)

@@ -95,7 +95,7 @@ def rendered(monkeypatch):
     return made
 
 
-def test_a_long_text_is_cut_and_its_length_told_and_the_event_has_all_of_it(rendered):
+def test_a_long_text_is_cut_and_its_length_reported_and_the_event_has_all_of_it(rendered):
     x = jnp.ones((60, 100))
     with np.printoptions(threshold=sys.maxsize), jdw.capture() as run:
         large(x)

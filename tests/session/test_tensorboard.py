@@ -73,7 +73,7 @@ def test_tensorboard_reads_each_number_at_its_step_and_time(run, tmp_path):
     assert {tag: own[1].tolist() for tag, own in read(tmp_path / "one").items()} == {"v/0": [0, 1], "v/1": [1, 2]}
 
 
-def test_a_log_that_is_there_stays_and_what_is_missing_is_said(run, tmp_path, monkeypatch):
+def test_a_log_that_is_there_stays_and_what_is_missing_is_reported(run, tmp_path, monkeypatch):
     run.to_tensorboard(tmp_path, "loss")
     with pytest.raises(FileExistsError, match="has a log of TensorBoard's already"):
         run.to_tensorboard(tmp_path, "loss")

@@ -91,7 +91,7 @@ def test_events_of_calls_that_threads_make_at_once_are_given_to_the_call_of_thei
     assert run.notes == []
 
 
-def test_simultaneous_calls_are_not_told_apart_if_the_firing_thread_is_unknown(monkeypatch):
+def test_simultaneous_calls_are_not_distinguished_if_the_firing_thread_is_unknown(monkeypatch):
     monkeypatch.setattr(Stamps, "threads_of", lambda _stamps, stamps: np.zeros_like(stamps))
     with jdw.capture() as run:
         called_at_once()

@@ -86,7 +86,7 @@ def test_un_jitted_what_jax_brings_together_of_several_devices_has_no_place(prin
 
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("options", [{}, {"partitioned": True}], ids=["plain", "partitioned"])
-def test_a_partly_automatic_shard_map_tells_the_manual_axes(options, printed):
+def test_a_partly_automatic_shard_map_reports_the_manual_axes(options, printed):
     mesh = mesh_of_four()
 
     def shard(x):
@@ -107,7 +107,7 @@ def test_a_partly_automatic_shard_map_tells_the_manual_axes(options, printed):
 @pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="There JAX does not come back from lowering it")
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("is_set", [True, False], ids=["set_mesh", "handed over"])
-def test_a_shard_map_inside_a_partly_automatic_one_tells_both_axes(is_set):
+def test_a_shard_map_inside_a_partly_automatic_one_reports_both_axes(is_set):
     mesh = mesh_of_four()
 
     def inner(x):

@@ -302,7 +302,7 @@ def test_phantoms_are_marked_if_each_vmap_batches_another_operand(axes, printed,
 
 
 @pytest.mark.behaviour("P11")
-def test_the_condition_tells_the_iteration_that_it_is_asked_for_and_which_answer_counts():
+def test_the_condition_reports_the_iteration_that_it_is_asked_for_and_which_answer_counts():
     with jdw.capture() as run:
         jax.jit(jax.vmap(asked))(XS)
     said = [(event.lane, event.step, event.values[0]) for event in run.events if event.text.startswith("is it")]

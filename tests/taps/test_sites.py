@@ -283,7 +283,7 @@ def test_the_rule_of_a_custom_vjp_is_backward_and_shown_where_it_stands(outer, x
     assert by_phase["backward"].values == ("g", "x"), "keywords come in the order of JAX's pytrees"
 
 
-def test_the_name_stack_tells_the_transformations_in_order():
+def test_the_name_stack_has_the_transformations_in_order():
     def f(x):
         def step(c):
             return c[0] + 1, lax.cond(c[1] > 0, body, jnp.cos, c[1])

@@ -117,7 +117,7 @@ def test_the_text_of_every_dtype_is_what_jax_writes(dtype, wrap, printed):
 
 @pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_keys_and_their_numbers_are_told_apart_at_one_site(wrap, printed):
+def test_keys_and_their_numbers_are_distinguished_at_one_site(wrap, printed):
     def show(x):
         jax.debug.print("{x}", x=x)
 

@@ -46,7 +46,7 @@ def test_every_event_has_its_row(captured):
     np.testing.assert_allclose(columns["time"], [event.time_ns * 1e-9 for event in events])
 
 
-def test_steps_and_devices_are_told():
+def test_steps_and_devices_are_reported():
     mesh = cpu_mesh((4,), ("d",))
     spec = jax.sharding.PartitionSpec("d")
 
@@ -110,7 +110,7 @@ def test_texts_are_the_lines_that_jax_would_print(captured):
     assert unpack_texts(columns) == {row: event.text for row, event in enumerate(run.events)}
 
 
-def test_sites_calls_and_status_are_told_in_full(captured):
+def test_sites_calls_and_status_are_reported_in_full(captured):
     run, content, _ = captured
     assert [site["id"] for site in content["sites"]] == [site.id for site in run.sites]
     for told, site in zip(content["sites"], run.sites, strict=True):

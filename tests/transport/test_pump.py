@@ -72,7 +72,7 @@ def test_a_tick_may_stop_its_own_pump():
     assert not pump.running
 
 
-def test_a_tick_that_raises_is_told_a_few_times_and_tried_for_ever(caplog):
+def test_a_tick_that_raises_is_reported_a_few_times_and_tried_for_ever(caplog):
     ticks, enough = [], threading.Event()
 
     def tick():
@@ -91,7 +91,7 @@ def test_a_tick_that_raises_is_told_a_few_times_and_tried_for_ever(caplog):
     assert "the comm is closed" in caplog.text
 
 
-def test_a_tick_that_works_again_makes_the_next_failure_worth_telling(caplog):
+def test_a_tick_that_works_again_makes_the_next_failure_worth_reporting(caplog):
     ticks, enough = [], threading.Event()
 
     def tick():

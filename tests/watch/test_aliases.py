@@ -179,7 +179,7 @@ def opaque(key, state):
     return tuple(made[:])
 
 
-def test_a_returned_alias_tells_which_leaf_of_a_result_it_is(watched, agrees):
+def test_a_returned_alias_reports_which_leaf_of_a_result_it_is(watched, agrees):
     """`rate` is returned, which shows that this leaf of the kernel's result is `info.rate`."""
 
     @jax.jit

@@ -155,7 +155,7 @@ def lane_by_numpy(value):
     array = array.reshape(np.prod(array.shape[: len(value.axes)]), -1)
     infinite = np.isinf(array)
     for name, sign in (("posinf", np.inf), ("neginf", -np.inf)):
-        infinite &= (array != sign) if name in value.meant else True
+        infinite &= (array != sign) if name in value.intended else True
     bad = [np.flatnonzero(kind.any(1)) for kind in (np.isnan(array), infinite)]
     return next((one[0] for one in bad if len(one)), -1)
 

@@ -146,7 +146,7 @@ def test_gradients_and_items_in_a_condition(watched):
     assert [event.step[0] for event in run.events if event.site.label == "value"] == steps.tolist()
 
 
-def test_nested_and_reversed_loops_tell_their_steps(watched):
+def test_nested_and_reversed_loops_report_their_steps(watched):
     @jax.jit
     def nested(x):
         def outer(total, i):

@@ -272,7 +272,7 @@ def test_the_loops_of_a_statement_itself_are_of_one_execution(watched, agrees):
 
 
 @pytest.mark.parametrize("called", [mlp, by_reduce, nested])
-def test_executions_of_a_line_without_other_operations_between_are_told_apart(called, watched, agrees):
+def test_executions_of_a_line_without_other_operations_between_are_distinguished(called, watched, agrees):
     @jax.jit
     def f(x):
         for _ in range(2):

@@ -61,7 +61,7 @@ def test_values_in_a_rule_of_jax_are_no_gradients_of_the_users_values(watched, a
     assert "grad/g" not in run.values
 
 
-def test_a_gradient_through_a_root_and_its_value_are_told_apart(watched, agrees):
+def test_a_gradient_through_a_root_and_its_value_are_distinguished(watched, agrees):
     def solve(f, x):
         return lax.fori_loop(0, 8, lambda _, x: x - f(x) / jax.grad(f)(x), x)
 

@@ -35,7 +35,7 @@ def scanned(weights):
 
 @pytest.mark.behaviour("W1")
 @pytest.mark.parametrize("uses_value", [True, False])
-def test_values_are_told_apart_from_tangents(uses_value, watched, whole):
+def test_values_are_distinguished_from_tangents(uses_value, watched, whole):
     @jax.jit
     def f(x, v):
         (first, second), push = jax.linearize(net, x)

@@ -510,7 +510,7 @@ def test_parts_of_a_tree_that_are_taken_by_functions(watched, agrees):
         agrees(run[name], value)
 
 
-def test_parts_are_told_apart_by_the_sides_of_an_operator(watched, agrees):
+def test_parts_are_distinguished_by_the_sides_of_an_operator(watched, agrees):
     def energy(x):
         return (jnp.sin(x["a"]) ** 2).sum() + (x["b"] ** 3).sum()
 

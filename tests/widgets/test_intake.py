@@ -93,7 +93,7 @@ def test_a_message_that_is_not_signed_is_not_taken(kernel, caplog):
     assert "could not read a message" in caplog.text
 
 
-def test_a_taker_that_fails_does_not_end_the_thread(kernel):
+def test_a_taker_that_fails_does_not_end_the_thread(kernel, caplog):
     got: queue.SimpleQueue = queue.SimpleQueue()
     own = Intake.of(kernel)
 
@@ -105,6 +105,7 @@ def test_a_taker_that_fails_does_not_end_the_thread(kernel):
     kernel.receive("comm_msg", custom("one", {}))
     kernel.receive("comm_msg", custom("two", {"still": "here"}))
     assert got.get(timeout=10) == {"still": "here"}
+    assert "could not answer a request" in caplog.text
 
 
 def test_answers_come_first_while_a_cell_runs_and_other_messages_at_its_end(kernel):

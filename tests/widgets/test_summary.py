@@ -23,7 +23,7 @@ def test_the_summary_shows_the_outcome_of_a_run_and_its_last_lines(snapshot):
     ]
 
 
-def test_the_summary_counts_watched_values_separately_and_tells_a_saved_unfinished_run_in_the_past(snapshot):
+def test_the_summary_counts_watched_values_separately_and_reports_a_saved_unfinished_run_in_the_past(snapshot):
     site = dataclasses.replace(SITE, id=2, kind="watch", watch=Watched("h", "value", (3,), "float32", "sin", ""))
     going = snapshot(state="running", events=5, sites=[SITE, site], counts={1: 3, 2: 2})
     assert " — running after 2.50 s, 3 prints, 2 watched values, all" in summary(going)
@@ -61,7 +61,7 @@ def test_the_summary_shows_first_and_last_mean_of_a_watched_value(snapshot):
     assert ", mean 0.25 → 4" in summary(snapshot(sites=[site], courses={site.id: course})).split("\n")[1]
 
 
-def test_a_long_line_is_cut_and_its_length_told(snapshot):
+def test_a_long_line_is_cut_and_its_length_reported(snapshot):
     shown = summary(snapshot(ordered=[PrintLine(SITE, 0, (), "x" * 5000)]))
     assert "x … 5,000 characters in all" in shown and len(shown) < 1000
 
@@ -100,7 +100,7 @@ def test_the_summary_shows_lanes_phases_and_the_number_of_further_lines(snapshot
     assert "[4 lane 1,2 backward] a … +2 lines" in shown
 
 
-def test_notes_and_drops_are_told(snapshot):
+def test_notes_and_drops_are_reported(snapshot):
     shown = summary(snapshot(notes=("Something is off.",), dropped=7, dropped_by_site={SITE.id: 7}))
     assert "3 prints, 7 dropped" in shown
     assert "(ordered print), the oldest 7 dropped" in shown
@@ -143,5 +143,5 @@ def test_the_summary_describes_the_state_of_the_barrier(snapshot, state, words):
     ],
     ids=["cached", "together", "unknown", "failed", "dispatched"],
 )
-def test_a_call_is_told_in_one_line(snapshot, changes, words):
+def test_a_call_is_reported_in_one_line(snapshot, changes, words):
     assert words in summary(snapshot(calls=[dataclasses.replace(CALL, **changes)]))

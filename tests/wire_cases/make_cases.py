@@ -370,7 +370,7 @@ def watched(number: int, name: str, role: str, *, line: int, **changes: Any) -> 
         "lanes": [],
         "value": None,
         "gradient": None,
-        "meant": [],
+        "intended": [],
         "choice": "",
         "derivatives": [],
         "given_on": [],
@@ -443,7 +443,7 @@ def types() -> tuple[dict[str, Any], bytes]:
         },
         points={"point_row": range(n), "point_value": [0] * n, "point_y": np.arange(n) / 4},
         sites=[
-            watched(1, "h", "value", line=21, shape=[3], loops=[3], reverse=[False], meant=["neginf"]),
+            watched(1, "h", "value", line=21, shape=[3], loops=[3], reverse=[False], intended=["neginf"]),
             watched(1, "h", "value", line=21, shape=[5], dtype="bfloat16", loops=[5], reverse=[False], type=1),
         ],
         calls=[call(1, events=3), call(2, events=5), call(3, events=3)],

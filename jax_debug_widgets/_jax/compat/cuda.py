@@ -261,8 +261,8 @@ def _compiled(source: bytes, architecture: str, *, anew: bool = False) -> bytes:
     kept = None
     with contextlib.suppress(OSError, RuntimeError):  # This user may have no home.
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        told = hashlib.sha256(source + b"".join(_OPTIONS)).hexdigest()[:16]
-        kept = home / "jax_debug_widgets" / f"{told}_{architecture}.cubin"
+        digest = hashlib.sha256(source + b"".join(_OPTIONS)).hexdigest()[:16]
+        kept = home / "jax_debug_widgets" / f"{digest}_{architecture}.cubin"
         if not anew:
             return kept.read_bytes()
     code = compiled(source, architecture)

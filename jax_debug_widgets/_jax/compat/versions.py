@@ -32,6 +32,9 @@ of `jax.jit`.
 CALLBACKS_HAVE_NO_MESH = jax.__version_info__ >= (0, 9)
 """Whether a debugging callback runs without the mesh that the program was called with."""
 
+CALLBACKS_CHECK_DTYPES_FIRST = jax.__version_info__ >= (0, 9)
+"""Whether JAX refuses a result of a host callback with a dtype that no array has before it compares shapes; 0.8 compares."""
+
 CACHES_HOST_CALLBACKS = jax.__version_info__ >= (0, 11)
 """Whether JAX's persistent cache takes programs that call Python."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,45 +108,49 @@ class Place:
         callers = joined(frames_inside(traceback_of(equation.source_info)), self.callers)
         version = key if is_version else self.version
         place = replace(self, stack=stack, callers=callers, version=version)
-        params = equation.params
         match equation.primitive.name:
             case "scan":
-                steady = frozenset((*jaxpr.constvars, *jaxpr.invars[: versions.scan_counts(params)[0]]))
-                sliced = equation.invars[sum(versions.scan_counts(params)) :]
-                loop = Loop(
-                    params["length"],
-                    params["reverse"],
-                    unrolled=params["unroll"] > 1,
-                    apart=any(map(self.is_apart, sliced)),
-                )
-                # If the parts of an array are apart, so are those of its slices.
-                pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
-                apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
-                return replace(place, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
+                return place._in_scan(equation, jaxpr)
             case "while":
-                consts = params["cond_nconsts" if key == "cond_jaxpr" else "body_nconsts"]
-                by_lane = bool(params["cond_jaxpr"].out_avals[0].shape)
-                return replace(
-                    place,
-                    loops=(*self.loops, Loop(None, ends_by_lane=by_lane)),
-                    pinned=False,
-                    in_condition=key == "cond_jaxpr",
-                    steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
-                )
+                return place._in_while(equation.params, key, jaxpr)
             case "pallas_call":
-                loops = (*self.loops, *grid_loops(params))
+                loops = (*self.loops, *grid_loops(equation.params))
                 return replace(place, loops=loops, pinned=False, steady=frozenset(jaxpr.constvars))
             case "cond":
                 pinned = self.pinned or not self.is_steady(equation.invars[0])
-                place = replace(place, conditional=True, pinned=pinned)
-                return place._handed_on(equation.invars[1:], jaxpr)
+                return replace(place, conditional=True, pinned=pinned)._handed_on(equation.invars[1:], jaxpr)
             case "shard_map":
-                manual = params.get("manual_axes", params.get("newly_manual_axes", ()))
-                mapped = {*self.axes, *manual}
-                mesh = params["mesh"] if self.mesh is None else self.mesh  # The inner mesh is the same, but abstract.
-                axes = tuple(name for name in mesh.axis_names if name in mapped)
-                return replace(place, mesh=mesh, axes=axes)._handed_on(equation.invars, jaxpr)
+                return place._in_shard_map(equation.params)._handed_on(equation.invars, jaxpr)
         return place._handed_on(equation.invars, jaxpr)
+
+    def _in_scan(self, equation: core.JaxprEqn, jaxpr: core.Jaxpr) -> Place:
+        params = equation.params
+        read, carried = versions.scan_counts(params)
+        sliced = equation.invars[read + carried :]
+        is_apart = any(map(self.is_apart, sliced))
+        loop = Loop(params["length"], params["reverse"], unrolled=params["unroll"] > 1, apart=is_apart)
+        steady = frozenset((*jaxpr.constvars, *jaxpr.invars[:read]))
+        # If the parts of an array are apart, so are those of its slices.
+        pairs = zip(sliced, jaxpr.invars[len(jaxpr.invars) - len(sliced) :], strict=True)
+        apart = frozenset(inner for outer, inner in pairs if self.is_apart(outer))
+        return replace(self, loops=(*self.loops, loop), steady=steady, pinned=False, apart=apart)
+
+    def _in_while(self, params: Mapping[str, Any], key: str, jaxpr: core.Jaxpr) -> Place:
+        in_condition = key == "cond_jaxpr"
+        consts = params["cond_nconsts" if in_condition else "body_nconsts"]
+        by_lane = bool(params["cond_jaxpr"].out_avals[0].shape)
+        return replace(
+            self,
+            loops=(*self.loops, Loop(None, ends_by_lane=by_lane)),
+            pinned=False,
+            in_condition=in_condition,
+            steady=frozenset((*jaxpr.constvars, *jaxpr.invars[:consts])),
+        )
+
+    def _in_shard_map(self, params: Mapping[str, Any]) -> Place:
+        mapped = {*self.axes, *params.get("manual_axes", params.get("newly_manual_axes", ()))}
+        mesh = params["mesh"] if self.mesh is None else self.mesh  # The inner mesh is the same, but abstract.
+        return replace(self, mesh=mesh, axes=tuple(name for name in mesh.axis_names if name in mapped))
 
     def _handed_on(self, operands: Sequence[Any], jaxpr: core.Jaxpr) -> Place:
         """Map `steady` and `apart` from operands of an equation to the inputs of its program, if there are as many."""

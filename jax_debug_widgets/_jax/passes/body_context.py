@@ -36,7 +36,7 @@ class BodyContext:
       derived: whether the whole program belongs to a derivative, and it is unknown which results the program itself
         uses.
       given: for a whole program jitted by a library, the arguments of the library's call.
-      meant: the program's variables with intended infinities, see `meant_infinities`.
+      intended: the program's variables with intended infinities, see `intended_infinities`.
       outer: for a body run by a backward rule or a transposed `jax.checkpoint`: whether each derivative around it,
         except the one that runs the rule, has transposed it; None if the name stack shows it.
       path: the operations of the equations around the body, outermost first; equal in the forward and the backward
@@ -59,7 +59,7 @@ class BodyContext:
     is_pass: bool = False
     derived: bool = False
     given: LibraryCall | None = None
-    meant: Mapping[core.Var, frozenset[str]] = field(default_factory=dict["core.Var", frozenset[str]])
+    intended: Mapping[core.Var, frozenset[str]] = field(default_factory=dict["core.Var", frozenset[str]])
     outer: tuple[bool, ...] | None = None
     path: tuple[Hashable, ...] = ()
     position: tuple[int, ...] = ()

@@ -29,7 +29,7 @@ _MOVING = frozenset({
 """Primitives whose results have the infinities of their operands."""
 
 
-def meant_infinities(jaxpr: core.Jaxpr) -> Mapping[core.Var, Signs]:
+def intended_infinities(jaxpr: core.Jaxpr) -> Mapping[core.Var, Signs]:
     """Return the variables with intended infinities, of a program and of the programs inside it."""
     found: dict[core.Var, Signs] = {}
     _follow(jaxpr, [_NONE] * len(jaxpr.invars), found)

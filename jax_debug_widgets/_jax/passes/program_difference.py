@@ -230,7 +230,7 @@ def _user_of(equation: core.JaxprEqn, position: int) -> core.JaxprEqn:
 
 def is_same(before: Any, after: Any, depth: int = 0) -> bool:
     """Whether two values are the same, as far as they can be compared; else whether their types are the same."""
-    if before is after or depth > _DEPTH or (_tells_where(before) and _tells_where(after)):
+    if before is after or depth > _DEPTH or (_has_frames(before) and _has_frames(after)):
         return True
     if any(_is_array(one) or isinstance(one, float | complex) for one in (before, after)):
         return _are_same_numbers(before, after)
@@ -272,7 +272,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 _FRAME = re.compile(r'File ".*", line \d+')
 
 
-def _tells_where(value: Any) -> bool:
+def _has_frames(value: Any) -> bool:
     """Whether a value contains a frame of Python's stack, as from `traceback`: another trace has other frames."""
     parts = value if isinstance(value, list | tuple) else (value,)
     return any(isinstance(one, FrameSummary) or (isinstance(one, str) and _FRAME.search(one)) for one in parts)

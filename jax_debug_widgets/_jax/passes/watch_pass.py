@@ -20,7 +20,7 @@ from jax_debug_widgets._jax.origins.place import Place
 from jax_debug_widgets._jax.passes import sampling
 from jax_debug_widgets._jax.passes.body_context import BodyContext, around_program
 from jax_debug_widgets._jax.passes.conditions import can_have_one_predicate, with_one_predicate
-from jax_debug_widgets._jax.passes.infinities import meant_infinities
+from jax_debug_widgets._jax.passes.infinities import intended_infinities
 from jax_debug_widgets._jax.passes.operands import can_close, close_over, new_number, used_in, with_counter
 from jax_debug_widgets._jax.passes.uses import VariableUses
 from jax_debug_widgets._jax.passes.watch_tap import Sampled, tap_equations
@@ -87,9 +87,9 @@ class WatchPass:
         # A condition needs its own switch beside the values. That switch knows the iteration, so it samples as well.
         self._samples_loops = has_loop and not self._watcher.conditional()
         around = around_program(program.jaxpr, place, replicas, is_jitted=not self._is_jaxs_own, own=own)
-        meant = meant_infinities(program.jaxpr)
+        intended = intended_infinities(program.jaxpr)
         every = self._every if by_call else 1
-        around = replace(around, given=given(program), call_of=every, meant=meant)
+        around = replace(around, given=given(program), call_of=every, intended=intended)
         jaxpr = self.body(program.jaxpr, place, around)
         if jaxpr is program.jaxpr:
             return None

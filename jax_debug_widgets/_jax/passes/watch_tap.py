@@ -98,13 +98,13 @@ def tap_equations(taken: TakenValues, jaxpr: core.Jaxpr, place: Place, sampled: 
     # In a mesh with both manual and automatic axes, JAX lowers a host call by the current mesh.
     with (
         mesh_lib.use_abstract_mesh(beside.ctx.cur_abstract_mesh),
-        _telling_what_varies(place) if varies else nullcontext(),
+        _with_varying_axes(place) if varies else nullcontext(),
     ):
         return _tap_equations(taken, beside, place, sampled)
 
 
 @contextmanager
-def _telling_what_varies(place: Place) -> Iterator[None]:
+def _with_varying_axes(place: Place) -> Iterator[None]:
     """Trace with types that contain how values vary over the mesh.
 
     JAX needs such types if a `shard_map` is traced again (`--every`).

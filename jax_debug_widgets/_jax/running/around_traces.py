@@ -146,12 +146,12 @@ class AroundTraces(Replacing):
             return _differs(fun, program, lambda: theirs(fun, ji, args, kwargs)[0].params["jaxpr"], changed)
 
         finders = [quiet(look.found, self._report_failure) for look in looks]
-        found = [tell(program, inferred[1], is_traced=is_traced, differs=again) for tell in finders]
+        found = [find(program, inferred[1], is_traced=is_traced, differs=again) for find in finders]
         if sees := [one for one in found if one is not None]:
             self._seen.add(program)
             later = quiet(LaterCall, self._report_failure)(program, fun, args, kwargs, ji)
             callbacks = [partial(quiet(one, self._report_failure), later) for one in sees]
-            here.latest = weakref.ref(program), None if later is None else lambda: [tell() for tell in callbacks]
+            here.latest = weakref.ref(program), None if later is None else lambda: [call() for call in callbacks]
         return inferred
 
     def _looks(self, *asked: Any) -> list[TraceVisitor]:
@@ -170,8 +170,8 @@ class AroundTraces(Replacing):
                 stack.enter_context(look.around())
             traced = theirs(function, *signature, **options)
         for look in looks:
-            tell = quiet(look.found, self._report_failure)
-            tell(traced[0], (), is_traced=here.traces > before, differs=lambda _: None)
+            find = quiet(look.found, self._report_failure)
+            find(traced[0], (), is_traced=here.traces > before, differs=lambda _: None)
         return traced
 
     def _lower(self, theirs: Callable[..., Any], *args: Any, jaxpr: Any, **params: Any) -> Any:

@@ -66,7 +66,7 @@ class ReuseHooks(Replacing):
         settings = captured_settings()
         looks_inside = settings.watch is not None or settings.check
         is_observed = (looks_inside and _may_be_watched(jaxpr)) or may_be_checked(jaxpr, settings.check)
-        if _left_out.is_set() or is_observed or not _says_nothing(jaxpr):
+        if _left_out.is_set() or is_observed or not _is_free_of_host_calls(jaxpr):
             return False
         if any(traced.params["donated_invars"]):
             self._gives_away()
@@ -80,14 +80,14 @@ class ReuseHooks(Replacing):
 
     def _operation(self, theirs: Callable[..., Any], primitive: Any, **params: Any) -> Any:
         """Return the jitted function of an un-jitted operation."""
-        if not is_capturing() or not all(map(_says_nothing, core.jaxprs_in_params(params))):
+        if not is_capturing() or not all(map(_is_free_of_host_calls, core.jaxprs_in_params(params))):
             return theirs(primitive, **params)
         with capturing(None):
             return theirs(primitive, **params)
 
 
 @cached_fact  # A library calls few functions of JAX many times.
-def _says_nothing(jaxpr: core.Jaxpr) -> bool:
+def _is_free_of_host_calls(jaxpr: core.Jaxpr) -> bool:
     return not (has_debugging(jaxpr) or has_callbacks(jaxpr) or has_printing_kernels(jaxpr))
 
 

@@ -151,11 +151,11 @@ def _copied(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, tree)
 
 
-def loop_of(say: Callable[..., object], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any], times: int) -> Any:
+def loop_of(emit: Callable[..., object], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any], times: int) -> Any:
     """A compiled function without arguments that says zeros of these types `times` times, changing at every step."""
 
     def body(step: Any, values: list[Any]) -> list[Any]:
-        say(*values)
+        emit(*values)
         return [jnp.where(step < 0, jnp.ones_like(value), value) for value in values]
 
     def program() -> Any:

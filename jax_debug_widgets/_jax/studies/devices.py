@@ -18,7 +18,7 @@ _MOST_NAMED = 2
 def devices_of(values: Sequence[Any]) -> str:
     """The devices that hold the arguments of a program: `cpu:0`, `8 devices`; empty if they are unknown."""
     found = {device for one in values if isinstance(one, jax.Array) for device in one.sharding.device_set}
-    return _in_words(found)
+    return _names_of_devices(found)
 
 
 def device_of(equation: core.JaxprEqn, place: Place) -> str:
@@ -54,13 +54,13 @@ def _sharded(sharding: Any) -> str:
 
 def _target(device: Any) -> str:
     if isinstance(device, jax.Device):
-        return _in_words({device})
+        return _names_of_devices({device})
     memory = getattr(device, "memory_kind", None)
-    found = _in_words(set(getattr(device, "device_set", ())))
+    found = _names_of_devices(set(getattr(device, "device_set", ())))
     return " ".join(word for word in (found, memory if memory not in (None, "device") else "") if word)
 
 
-def _in_words(devices: set[Any]) -> str:
+def _names_of_devices(devices: set[Any]) -> str:
     if len(devices) > _MOST_NAMED:
         return f"{len(devices)} devices"
     return ", ".join(sorted(f"{one.platform}:{one.id}" for one in devices))

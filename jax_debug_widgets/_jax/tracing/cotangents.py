@@ -66,7 +66,7 @@ def _processing(parameters: Sequence[str]) -> Callable[..., Any]:
                 book.add_made_of_one(_here.programs or ())
             _here.programs = programs
         taken = argument(operands, parameters, (trace, *args), options)
-        return _told(trace, taken, results, own, args[0].name, made() if made else ())
+        return _noted_results(trace, taken, results, own, args[0].name, made() if made else ())
 
     return process
 
@@ -139,7 +139,7 @@ def add(equation: Any) -> None:
         _here.programs.append(operation_of(equation))
 
 
-def _told(
+def _noted_results(
     trace: Any, operands: Sequence[Any], results: Any, operation: Operation | None, primitive: str, made: Sequence[Any]
 ) -> Any:
     given = {id(one.tangent): one.primal for one in operands if isinstance(one, (ad.LinearizeTracer, ad.JVPTracer))}

@@ -57,7 +57,7 @@ def lane_spread(store: Store, site: CallSite, means: np.ndarray) -> LaneSpread:
     assert site.watch is not None
     low, high = (_column(store, site, name, len(means)) for name in ("min", "max"))
     marks, bad = means.astype(np.float64), np.zeros(len(means))
-    for name in reversed([name for name in _COUNTS if name not in site.watch.meant]):
+    for name in reversed([name for name in _COUNTS if name not in site.watch.intended]):
         count = _column(store, site, name, len(means))
         marks[count > 0] = _COUNTS[name]
         bad += np.nan_to_num(count)

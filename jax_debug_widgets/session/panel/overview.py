@@ -21,7 +21,7 @@ from jax_debug_widgets.session.run import charted
 from jax_debug_widgets.session.run.charted import ChartedLeaf
 from jax_debug_widgets.session.run.groups import hues_of, in_loop, is_bias, largest, numbered
 from jax_debug_widgets.session.run.headline import numbers_of
-from jax_debug_widgets.session.run.lane_numbers import mean_words
+from jax_debug_widgets.session.run.lane_numbers import mean_text
 from jax_debug_widgets.session.run.naming import SelectedValue
 from jax_debug_widgets.session.run.nonfinite import in_lane, nonfinite_findings, on_device
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
@@ -70,7 +70,7 @@ def groups(run: RunView) -> list[CurveGroup]:
     return [
         _group("Gradient norms", "", gradients, logarithmic=True),
         _group("Update / weight", "", ratios, logarithmic=True),
-        _group("Std of values", "", _told_apart(run, spreads), logarithmic=False),
+        _group("Std of values", "", _distinguished(run, spreads), logarithmic=False),
     ]
 
 
@@ -87,9 +87,9 @@ def _statistic(run: RunView, site: CallSite, name: str) -> _Curve | None:
     if values is None:
         return None
     numbers = values.astype(np.float64)
-    meant = site.watch.meant if site.watch else ()
+    intended = site.watch.intended if site.watch else ()
     for kind in ("nan", "posinf", "neginf"):
-        counts = _column(run, site, kind) if kind not in meant else None
+        counts = _column(run, site, kind) if kind not in intended else None
         if counts is not None:
             both = min(len(numbers), len(counts))
             numbers = np.where(counts[-both:] > 0, np.nan, numbers[-both:]) if both else numbers[:0]
@@ -121,7 +121,7 @@ def _ratio(run: RunView, update: CallSite, parameter: CallSite) -> _Curve | None
     return both[kept], step[1][own[kept]] / size[1][beside[kept]]
 
 
-def _told_apart(
+def _distinguished(
     run: RunView, found: Iterable[tuple[ChartedLeaf, _Curve | None]]
 ) -> Iterator[tuple[ChartedLeaf, _Curve]]:
     """Yield the curves without those that a function and its caller both have; equal names get their line numbers."""
@@ -199,7 +199,7 @@ def facts(run: RunView, drawn: Sequence[tuple[ScalarSeries, int]], calls: Sequen
 def _course(one: ScalarSeries) -> Fact:
     """Return the fact about a number: its first and its last value; with lanes, the means over the lanes."""
     lanes = one.lanes
-    note = one.site.where if lanes is None else f"{one.site.where}, {mean_words(lanes.count, lanes.bad)}"
+    note = one.site.where if lanes is None else f"{one.site.where}, {mean_text(lanes.count, lanes.bad)}"
     is_bad = not np.isfinite(one.values[-1]) or (lanes is not None and lanes.bad > 0)
     return Fact(one.name, gone_from(one.values[0], one.values[-1]), note, bool(is_bad))
 

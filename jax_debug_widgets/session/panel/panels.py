@@ -77,7 +77,7 @@ class Panels:
             panel.channel.send(content, buffer)
         return bool(news)
 
-    def tell_others(self, run: RunView) -> None:
+    def send_to_others(self, run: RunView) -> None:
         """Send the news to the panels of all other runs, because switches and added names belong to the whole session."""
         for key in list(self._panels):
             other = self._session.find_run(key) if key != run.key else None

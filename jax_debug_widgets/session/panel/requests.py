@@ -127,7 +127,7 @@ def _answer(session: PanelPorts, run: RunView, request: dict[str, Any], number: 
             msg = f"unknown request {unknown!r}"
             raise ValueError(msg)
     if request["type"] in _OF_THE_SESSION:
-        panels.tell_others(run)
+        panels.send_to_others(run)
     return [*answers, *feed.news()]
 
 

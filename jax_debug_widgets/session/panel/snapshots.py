@@ -13,7 +13,7 @@ from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.events.cut import cut
 from jax_debug_widgets.session.panel.feed import shown
 from jax_debug_widgets.session.panel.overview import facts, groups, numbers
-from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_nonfinite_text
 from jax_debug_widgets.session.run.headline import headline, numbers_of
 from jax_debug_widgets.session.run.nonfinite import counted
 from jax_debug_widgets.widgets import Course, PrintLine, Problem, Snapshot
@@ -53,7 +53,7 @@ def snapshot_of(run: RunView, *, lines: bool = True) -> Snapshot:
         findings=[_problem(finding) for finding in sorted(run.findings, key=severity_of)],
         calls=calls,
         dropped_calls=run.call_log.dropped,
-        first_nonfinite=first_words(run, birth(run.found_so_far(), run, run.status().notes)),
+        first_nonfinite=first_nonfinite_text(run, birth(run.found_so_far(), run, run.status().notes)),
         file=run.file,
         name=run.name,
         cell=run.cell,

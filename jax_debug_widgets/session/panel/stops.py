@@ -31,22 +31,22 @@ class StopFeed:
     def __init__(self, run: RunView, debugger: Debugger, way: str) -> None:
         self._run, self._debugger, self._way = run, debugger, way
         self._lock = threading.Lock()
-        self._told = -1
+        self._sent_version = -1
         self._open = False
 
     def news(self) -> list[Message]:
         """Return the message of the stop, if it has begun, changed or ended since the last call."""
         with self._lock:
             version = self._debugger.stops.version
-            if version == self._told:
+            if version == self._sent_version:
                 return []
-            self._told = version
+            self._sent_version = version
             return self._message()
 
     def again(self) -> list[Message]:
         """Return the message of the open stop, if there is one."""
         with self._lock:
-            self._told = self._debugger.stops.version
+            self._sent_version = self._debugger.stops.version
             return self._message()
 
     def typed(self) -> list[Message]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jax_debug_widgets.events import NO_VALUE
 from jax_debug_widgets.session.run.gradients import gradients_of
-from jax_debug_widgets.session.run.naming import SelectedValue, UnavailableValues, choose, matching, says_nothing
+from jax_debug_widgets.session.run.naming import SelectedValue, UnavailableValues, choose, matching, no_reason
 from jax_debug_widgets.watch import why_unwatched
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def untaken(run: Values) -> UnavailableValues:
     sites = sorted((site for site in run.watched if site.id not in taken), key=lambda site: (site.where, site.label))
     found = [SelectedValue(site, index) for site in sites for index in range(len(site.values))]
     seen = run.watch_seen()
-    return UnavailableValues(found, why, partial(why_unwatched, seen=seen) if seen else says_nothing)
+    return UnavailableValues(found, why, partial(why_unwatched, seen=seen) if seen else no_reason)
 
 
 def watched_sites(run: Values) -> dict[str, CallSite]:

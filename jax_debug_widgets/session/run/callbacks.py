@@ -114,7 +114,7 @@ class RunCallbacks(Sequence[CallbackSummary]):
         before = time.perf_counter_ns() - self._run.options.stuck_after * 1e9
         return [one for one in self._running() if one.began_ns < before]
 
-    def tells_of(self, error: str) -> bool:
+    def explains(self, error: str) -> bool:
         """Whether a note, or the finding of a refused callback, is about the exception with this line, see `error_line`."""
         with self._lock:
             raised = [error_line(tally.error) for tally in self._tallies.values() if tally.error]

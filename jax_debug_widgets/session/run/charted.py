@@ -41,13 +41,13 @@ def gradients(sites: Sequence[CallSite]) -> list[ChartedLeaf]:
         else:
             (arrays if watch.shape else numbers).append(ChartedLeaf(site, Path(path.root, watch.name, "")))
     # The gradient of a number is mostly the gradient of the loss by itself, which is 1.
-    return [leaf for tree in _told_apart(_trees(leaves)) for leaf in tree.values()] or arrays or numbers
+    return [leaf for tree in _distinguished(_trees(leaves)) for leaf in tree.values()] or arrays or numbers
 
 
 def ratios(sites: Sequence[CallSite]) -> list[tuple[ChartedLeaf, ChartedLeaf]]:
     """Return each update with the parameter that it is added to."""
     parameters, found = _trees(_leaves(sites, "parameter")), []
-    for tree in _told_apart(_trees(_leaves(sites, "update"))):
+    for tree in _distinguished(_trees(_leaves(sites, "update"))):
         shared = [one for one in parameters if one.keys() & tree.keys()]
         of = next((one for one in shared if _are_alike(one, tree)), shared[0] if shared else {})
         found += [(leaf, of[key]) for key, leaf in tree.items() if key in of]
@@ -114,14 +114,14 @@ def _shape(leaf: ChartedLeaf) -> tuple[int, ...]:
     return tuple(leaf.site.watch.shape) if leaf.site.watch else ()
 
 
-def _told_apart(trees: Sequence[_Tree]) -> list[_Tree]:
+def _distinguished(trees: Sequence[_Tree]) -> list[_Tree]:
     """Put the name of its tree before each leaf of trees that share paths, such as those of two networks."""
-    told = [any(one.keys() & tree.keys() for one in trees if one is not tree) for tree in trees]
+    are_shared = [any(one.keys() & tree.keys() for one in trees if one is not tree) for tree in trees]
     roots = [next(iter(tree.values())).path.root for tree in trees]
-    names = numbered([root if is_told else "" for root, is_told in zip(roots, told, strict=True)])
+    names = numbered([root if is_shared else "" for root, is_shared in zip(roots, are_shared, strict=True)])
     return [
-        {key: ChartedLeaf(leaf.site, _below(name, leaf.path)) for key, leaf in tree.items()} if is_told else tree
-        for tree, name, is_told in zip(trees, names, told, strict=True)
+        {key: ChartedLeaf(leaf.site, _below(name, leaf.path)) for key, leaf in tree.items()} if is_shared else tree
+        for tree, name, is_shared in zip(trees, names, are_shared, strict=True)
     ]
 
 

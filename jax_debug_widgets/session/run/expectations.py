@@ -34,7 +34,7 @@ class Expectations:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._short: dict[Tap, _Tally] = {}
-        self._told: dict[tuple[tuple[Tap, ...], ProcessShare | None], dict[Tap, int | None]] = {}
+        self._known_firings: dict[tuple[tuple[Tap, ...], ProcessShare | None], dict[Tap, int | None]] = {}
         self._ahead: Counter[Tap] = Counter()
         """Tap -> surplus firings. With several calls in flight, firings of the next call may be attributed to the oldest."""
         self._awaited: set[int] = set()
@@ -50,16 +50,16 @@ class Expectations:
             if (
                 self._short
                 or any(self._ahead.values())
-                or record.fired != self._told_by(tuple(record.taps), record.share)
+                or record.fired != self._expected_firings(tuple(record.taps), record.share)
             ):
                 self._compare(record, others)
             record.fired.clear()
 
-    def _told_by(self, program: tuple[Tap, ...], share: ProcessShare | None) -> dict[Tap, int | None]:
+    def _expected_firings(self, program: tuple[Tap, ...], share: ProcessShare | None) -> dict[Tap, int | None]:
         """Return how often each tap of a program fires in a call by the program's text; None if the text does not say it."""
-        if (program, share) not in self._told:
-            self._told[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
-        return self._told[program, share]
+        if (program, share) not in self._known_firings:
+            self._known_firings[program, share] = {tap: tap.nesting.firings_in(share) for tap in program}
+        return self._known_firings[program, share]
 
     def _compare(self, record: CallRecord, others: Sequence[CallRecord]) -> None:
         for tap in (one for one in record.taps if one.site.watch is None):

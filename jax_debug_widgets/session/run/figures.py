@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jax_debug_widgets.events.amounts import lane_words
+from jax_debug_widgets.events.amounts import lane_text
 from jax_debug_widgets.plots import Series, draw_array, draw_histograms, draw_series
 from jax_debug_widgets.session.run.by_name import choice_called, choices, choices_matching, numbers_of
 from jax_debug_widgets.session.run.from_overview import with_earlier
@@ -16,7 +16,7 @@ from jax_debug_widgets.session.run.histograms import histograms_of, histograms_w
 from jax_debug_widgets.session.run.naming import SelectedValue, full_names
 from jax_debug_widgets.session.run.watched import WatchedValues
 from jax_debug_widgets.session.run.watched_value import WatchedValue
-from jax_debug_widgets.watch import sample_words
+from jax_debug_widgets.watch import sample_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,13 +158,13 @@ def value_at(run: Values, name: str, step: float, lane: int) -> tuple[str, np.nd
         which = f"step {step} with lane {lane}" if lane or len(lanes) > 1 else f"step {step}"
         raise IndexError(f"{choice.place} has no {which}; steps that are kept: {_listed(kept)}")
     event = run.store.event(int(lanes[lane]))
-    where = f", {lane_words(event.lane)}" if event.lane else ""
+    where = f", {lane_text(event.lane)}" if event.lane else ""
     watch = choice.site.watch
     if (
         watch
         and watch.full
         and event.values[choice.value].shape != watch.shape
-        and (sample := sample_words(watch.shape))
+        and (sample := sample_text(watch.shape))
     ):
         where += f", {sample}"
     return f"{choice.name}, step {wanted}{where}", event.values[choice.value]

@@ -103,12 +103,12 @@ def first_event(run: Counted, born: Finding | None) -> FirstNonFinite | None:
     known = _KNOWN.get(run.store)
     if known is None or known[0] != firsts:
         sites = sites_of(run)
-        known = _KNOWN[run.store] = firsts, _told(sites[0], masked=is_masked(run, sites[0], sites))
+        known = _KNOWN[run.store] = firsts, _event_of(sites[0], masked=is_masked(run, sites[0], sites))
     first = known[1]
     return first if born is None else replace(first, where=born.where, file=born.file, line=born.span[0], masked=False)
 
 
-def _told(one: OddSite, *, masked: bool) -> FirstNonFinite:
+def _event_of(one: OddSite, *, masked: bool) -> FirstNonFinite:
     at = next(iter(_guilty(one)), one.site)
     return FirstNonFinite(one.site.id, one.found.first, one.has_nan, masked, one.lane, at.where, at.file, at.line)
 
@@ -124,7 +124,7 @@ _KNOWN: WeakKeyDictionary[Any, tuple[dict[int, int], FirstNonFinite]] = WeakKeyD
 """Store -> the events among which the first one was chosen, and the first one. A status is made many times a second."""
 
 
-def first_words(run: Counted, born: Finding | None) -> str:
+def first_nonfinite_text(run: Counted, born: Finding | None) -> str:
     """Describe the place, call and step of the run's first NaN or infinity; empty if all values were finite."""
     if born is not None:
         return f"{born.where}  {born.headline}"

@@ -155,17 +155,17 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
     calls = np.full(len(batch), -1)
     if not batch.threads.any():
         return calls
-    told_later = {id(record.taps) for record in records if record.is_handed}
+    handed_programs = {id(record.taps) for record in records if record.is_handed}
     by_start = sorted(
-        (record for record in records if id(record.taps) not in told_later), key=lambda record: record.launched_ns
+        (record for record in records if id(record.taps) not in handed_programs), key=lambda record: record.launched_ns
     )
     if not by_start:
         return calls
-    told_until: dict[int, int] = {}
+    handed_until: dict[int, int] = {}
     reported: set[Tap] = set()
     for record in records:
-        if id(record.taps) in told_later:
-            told_until[record.ident] = max(told_until.get(record.ident, 0), record.over_ns or _NEVER)
+        if id(record.taps) in handed_programs:
+            handed_until[record.ident] = max(handed_until.get(record.ident, 0), record.over_ns or _NEVER)
             reported.update(record.taps)
     is_reported = np.array([tap in reported for tap in batch.taps], bool)
     for ident in {record.ident for record in by_start}:
@@ -178,7 +178,7 @@ def _being_dispatched(records: Iterable[CallRecord], times: np.ndarray, batch: F
             latest[is_over] = callers[latest[is_over]]
         is_known = latest >= 0
         is_known &= _quotas_of(own, batch.taps)[latest, batch.tap[fired]] > 0
-        is_known &= ~is_reported[batch.tap[fired]] | (times[fired] > told_until.get(ident, -1))
+        is_known &= ~is_reported[batch.tap[fired]] | (times[fired] > handed_until.get(ident, -1))
         calls[fired[is_known]] = ids[latest[is_known]]
     return calls
 

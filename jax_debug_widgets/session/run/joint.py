@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax_debug_widgets.events import Barrier, Call, CallSite, Finding, ProcessStatus, Status, ThreadSpans
-from jax_debug_widgets.events.call import state_word
+from jax_debug_widgets.events.call import state_name
 from jax_debug_widgets.session.run import replicas
 from jax_debug_widgets.session.run.liveness import still_open
 
@@ -126,10 +126,10 @@ def found_by_all(parts: Sequence[LoadedRun], site_of: Callable[[CallSite], CallS
         for one in part.found_so_far():
             if one.kind != "nonfinite" or one.site is None:  # NaN in events are found in the merged events.
                 found.setdefault((one.kind, one.where, one.headline or one.message), []).append((part.process, one))
-    return [_told(own, len(parts), site_of) for own in found.values()]
+    return [_joined(own, len(parts), site_of) for own in found.values()]
 
 
-def _told(own: Sequence[tuple[int, Finding]], count: int, site_of: Callable[[CallSite], CallSite]) -> Finding:
+def _joined(own: Sequence[tuple[int, Finding]], count: int, site_of: Callable[[CallSite], CallSite]) -> Finding:
     numbers = list(dict.fromkeys(number for number, _ in own))
     first = own[0][1]
     first = replace(first, site=first.site and site_of(first.site), event=-1, followed_by=())
@@ -164,7 +164,7 @@ def status_of_all(parts: Sequence[LoadedRun], shifts_ns: Sequence[int], awaited:
 
 def _status_of(part: LoadedRun, status: Status) -> ProcessStatus:
     calls = part.call_log.calls()[0]
-    last = f"call {calls[-1].id} `{calls[-1].name}` {state_word(calls[-1].state)}" if calls else "no call"
+    last = f"call {calls[-1].id} `{calls[-1].name}` {state_name(calls[-1].state)}" if calls else "no call"
     return ProcessStatus(part.process, part.place.host, status.state, status.events, part.sign, last)
 
 

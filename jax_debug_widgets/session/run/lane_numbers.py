@@ -18,6 +18,6 @@ def lane_count(watch: Watched) -> int:
     return math.prod(watch.vmapped) if is_number else 0
 
 
-def mean_words(count: int, bad: int) -> str:
+def mean_text(count: int, bad: int) -> str:
     """Write of how many lanes a number is the mean, and how many of them are not finite: `mean of 8 lanes, 1 not finite`."""
     return f"mean of {count} lanes" + (f", {bad} not finite" if bad else "")

@@ -13,6 +13,7 @@ from jax_debug_widgets.archive import RunFileError
 from jax_debug_widgets.checks import named_now
 from jax_debug_widgets.events import CallSite, Finding, Status, TracePrint
 from jax_debug_widgets.events.amounts import plural
+from jax_debug_widgets.session.run.facts import all_of, cell_of, config_of, name_of, options_of, status_of, whole_number
 from jax_debug_widgets.session.run.findings import Findings
 from jax_debug_widgets.session.run.first_nonfinite import birth, first_event, joined
 from jax_debug_widgets.session.run.input_files import StoredInputs
@@ -20,7 +21,6 @@ from jax_debug_widgets.session.run.liveness import has_just_written, is_alive, s
 from jax_debug_widgets.session.run.loaded_calls import LoadedCalls, LoadedSpans
 from jax_debug_widgets.session.run.loaded_notes import notes_of
 from jax_debug_widgets.session.run.place import JobProcess, place_of
-from jax_debug_widgets.session.run.said import all_of, cell_of, config_of, name_of, options_of, status_of, whole_number
 from jax_debug_widgets.session.run.save import file_name, save_copy
 from jax_debug_widgets.session.run.view import RunView, new_key
 

@@ -114,7 +114,7 @@ def _values(run: Readable) -> Iterator[str]:
             yield "A mean is of the finite elements.\n"
         yield "| value | steps | first | last | least | greatest | not finite |"
         yield "|---|--:|--:|--:|--:|--:|--:|"
-        for (_, _, cells), name in zip(rows, _told_apart([(choice, name) for choice, name, _ in rows]), strict=True):
+        for (_, _, cells), name in zip(rows, _distinguished([(choice, name) for choice, name, _ in rows]), strict=True):
             yield f"| `{name.replace('|', chr(92) + '|')}` | {cells} |"
 
 
@@ -129,7 +129,7 @@ def _nonfinite(run: Readable, choice: SelectedValue, values: np.ndarray) -> int:
     return int(odd.sum())
 
 
-def _told_apart(named: Sequence[tuple[SelectedValue, str]]) -> Iterator[str]:
+def _distinguished(named: Sequence[tuple[SelectedValue, str]]) -> Iterator[str]:
     """Yield the names of the rows. Equal names get their line, and a number if the line is the same too."""
     names, places = Counter(name for _, name in named), Counter[str]()
     for choice, name in named:

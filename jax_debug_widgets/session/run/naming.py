@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jax_debug_widgets.events import CallSite, distinguishing_words
+from jax_debug_widgets.events import CallSite, distinguishing_texts
 from jax_debug_widgets.events.identifiers import as_python_has, is_like
 from jax_debug_widgets.session.run.gradients import gradients_of
 
@@ -56,7 +56,7 @@ class SelectedValue:
         return (*own, self.site.label) if len(self.site.values) == 1 else own
 
 
-def says_nothing(_name: str) -> str:
+def no_reason(_name: str) -> str:
     """Return an empty text: nothing is known about a name."""
     return ""
 
@@ -71,7 +71,7 @@ class UnavailableValues:
 
     choices: Sequence[SelectedValue] = ()
     why: str = ""
-    unwatched: Callable[[str], str] = says_nothing
+    unwatched: Callable[[str], str] = no_reason
 
     def about(self, pattern: str) -> str:
         """Return what is known about the values that a name or pattern finds; empty if it finds none."""
@@ -268,6 +268,6 @@ def _distinct_names(numbered: Mapping[int, SelectedValue]) -> list[str]:
 
 
 def _with_callers(choices: Sequence[SelectedValue], names: Sequence[str]) -> list[str]:
-    callers = distinguishing_words({choice.site.id: choice.site for choice in choices}.values())
+    callers = distinguishing_texts({choice.site.id: choice.site for choice in choices}.values())
     found = [callers.get(choice.site.id, "") for choice in choices]
     return [f"{name} · {caller}" if caller else name for name, caller in zip(names, found, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax_debug_widgets.events import CallSite, Derivative, Event, Finding, NonFinite
-from jax_debug_widgets.events.amounts import lane_words
+from jax_debug_widgets.events.amounts import lane_text
 from jax_debug_widgets.events.texts import BAD_LANE
 from jax_debug_widgets.session.run.operands import operands_of
 from jax_debug_widgets.session.run.ports import Counted
@@ -114,7 +114,7 @@ def nonfinite_findings(run: Counted) -> list[Finding]:
     sites = sites_of(run)
     groups = _groups(run, sites)
     return [
-        _told(
+        _merged(
             [
                 one.finding(
                     calls,
@@ -162,7 +162,7 @@ def when(event: Event | None, lane: tuple[int, ...], *, calls: int) -> str:
 
 def in_lane(lane: tuple[int, ...]) -> str:
     """Write a lane: `, lane 2`; empty if it is not known."""
-    return f", {lane_words(lane)}" if lane else ""
+    return f", {lane_text(lane)}" if lane else ""
 
 
 def on_device(event: Event) -> str:
@@ -246,7 +246,7 @@ def _groups(run: Counted, sites: Sequence[OddSite]) -> list[list[OddSite]]:
     return [*groups, *([one] for one in masked)]
 
 
-def _told(findings: Sequence[Finding]) -> Finding:
+def _merged(findings: Sequence[Finding]) -> Finding:
     """Return the first finding, with the others in `followed_by`."""
     first, *others = findings
     if not others:

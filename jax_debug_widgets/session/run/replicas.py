@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from jax_debug_widgets.events import Call, CallSite, Finding, Status
-from jax_debug_widgets.events.call import state_word
+from jax_debug_widgets.events.call import state_name
 from jax_debug_widgets.session.run.ports import CallsOfRun
 from jax_debug_widgets.store import Store
 
@@ -79,7 +79,7 @@ def notes_of(processes: Sequence[OfProcess]) -> Iterator[str]:
     for one in processes:
         if one.sign:
             calls, events = one.call_log.calls()[0][-1:], one.store.last(1)
-            last = f"; its last call is {_told(calls[0])}" if calls else ""
+            last = f"; its last call is {_call_text(calls[0])}" if calls else ""
             event = f"; its last event: {events[0].text}" if events else ""
             yield f"Process {one.process} {one.sign}{last}{event}."
     yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in behind(processes))
@@ -96,8 +96,8 @@ def behind(processes: Sequence[OfProcess]) -> Iterator[str]:
             yield f"process {number} has not made call {ahead.id} `{ahead.name}`"
 
 
-def _told(call: Call) -> str:
-    return f"{call.id} `{call.name}` ({state_word(call.state)})"
+def _call_text(call: Call) -> str:
+    return f"{call.id} `{call.name}` ({state_name(call.state)})"
 
 
 def _is_over(calls: Sequence[Call]) -> bool:

@@ -47,7 +47,7 @@ _MOST_PLACES = 5
 """The most lines that a sentence names."""
 
 
-def told_elsewhere(program: Recorders) -> str:
+def reported_elsewhere(program: Recorders) -> str:
     """Say which prints of a program over several processes fire only in another process, and in which; empty for none."""
     share = program.share
     if share is None or share.is_reporter or share.reporter is None:
@@ -218,7 +218,7 @@ def _of_failure(run: Reported) -> Iterator[str]:
     if not error:
         call = next((one for one in run.call_log.calls()[0] if one.error and one.state == "failed"), None)
         error, sentence = (call.error, f"Call {call.id} `{call.name}` failed: {call.error}") if call else ("", "")
-    if error and not run.explained and not run.callbacks.tells_of(error):
+    if error and not run.explained and not run.callbacks.explains(error):
         yield sentence
 
 

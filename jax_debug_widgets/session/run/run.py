@@ -274,7 +274,7 @@ class Run(RunView):
             self._programs.add(program)
             self.watched.update(tap.site for tap in program.taps if tap.site.watch)
             self.dispatched.update((tap.site.id, tap.site) for tap in program.taps)
-            if note := report.told_elsewhere(program):
+            if note := report.reported_elsewhere(program):
                 self.note(note)
             watch = self.options.watch
             if watch is not None and watch.every == 1 and not watch.when:

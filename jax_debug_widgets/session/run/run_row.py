@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets.archive.layout import stem_of
 from jax_debug_widgets.archive.plain import from_plain
+from jax_debug_widgets.session.run.facts import cell_of, config_of, name_of
 from jax_debug_widgets.session.run.run_summary import RunSummary, outline
-from jax_debug_widgets.session.run.said import cell_of, config_of, name_of
 
 if TYPE_CHECKING:
     from jax_debug_widgets.session.run.loaded import LoadedRun

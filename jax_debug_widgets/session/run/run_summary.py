@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jax_debug_widgets.session.run.lane_numbers import mean_words
+from jax_debug_widgets.session.run.lane_numbers import mean_text
 from jax_debug_widgets.session.run.scalars import longest, pace_at, scalars
 from jax_debug_widgets.session.run.strands import Strands
 
@@ -48,5 +48,5 @@ def outline(run: Outlined) -> RunSummary:
         last=float(lead.values[-1]),
         steps=number,
         ms_a_step=None if pace is None else 1e3 * pace,
-        strand=mean_words(lead.lanes, 0) if lead.lanes else Strands(run.store, site).words(-1),
+        strand=mean_text(lead.lanes, 0) if lead.lanes else Strands(run.store, site).words(-1),
     )

@@ -54,8 +54,8 @@ def legend_of(runs: Sequence[IdentifiedRun]) -> Legend:
         if len(set(way)) > 1:
             by = ""
             labels = [
-                ", ".join(filter(None, (label, told))) if labels.count(label) > 1 else label
-                for label, told in zip(labels, way, strict=True)
+                ", ".join(filter(None, (label, own))) if labels.count(label) > 1 else label
+                for label, own in zip(labels, way, strict=True)
             ]
     labels = [label or _called(run) or run.title for label, run in zip(labels, firsts, strict=True)]
     labels = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from jax_debug_widgets.events import Call, CallSite, Column, Tap, distinguishing_words
+from jax_debug_widgets.events import Call, CallSite, Column, Tap, distinguishing_texts
 from jax_debug_widgets.events.amounts import plural
 from jax_debug_widgets.session.run.frame import event_columns, named_values
 from jax_debug_widgets.store import SegmentSlice, Store
@@ -72,7 +72,7 @@ class Sites(Lines[CallSite]):
         self._events = events
 
     def __repr__(self) -> str:
-        callers = distinguishing_words(self)
+        callers = distinguishing_texts(self)
         of_all = list({site.id: site for site in self}.values())  # All types of a site share a line.
         lines = [
             f"{site.id}  {site_line(site, self._events.get(site.id, 0), callers.get(site.id, ''))}"

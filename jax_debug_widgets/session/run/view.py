@@ -18,7 +18,7 @@ from jax_debug_widgets.session.run.by_name import choice_called
 from jax_debug_widgets.session.run.differences import RunDifferences, differences_of
 from jax_debug_widgets.session.run.event_view import EventView
 from jax_debug_widgets.session.run.figures import draw_lines, draw_spread, value_at
-from jax_debug_widgets.session.run.first_nonfinite import birth, first_words
+from jax_debug_widgets.session.run.first_nonfinite import birth, first_nonfinite_text
 from jax_debug_widgets.session.run.tables import Calls, Sites, events_frame, write_parquet
 from jax_debug_widgets.session.run.tensorboard import write_tensorboard
 from jax_debug_widgets.session.run.texts import Texts
@@ -106,12 +106,12 @@ class RunView(ABC):
             msg = f"name must be a string, got {name!r}"
             raise TypeError(msg)
         self._name = name.strip()
-        for tell in self._on_rename:
-            tell(self)
+        for callback in self._on_rename:
+            callback(self)
 
-    def when_renamed(self, tell: Callable[[RunView], object]) -> None:
-        """Call `tell` with the run after each change of its name."""
-        self._on_rename = (*self._on_rename, tell)
+    def when_renamed(self, callback: Callable[[RunView], object]) -> None:
+        """Call `callback` with the run after each change of its name."""
+        self._on_rename = (*self._on_rename, callback)
 
     @property
     @abstractmethod
@@ -347,7 +347,7 @@ class RunView(ABC):
     def __repr__(self) -> str:
         status = self.status()
         events, sites = plural(status.events, "event"), plural(len(self.store.sites()), "site")
-        odd = first_words(self, birth(self.found_so_far(), self, self.status().notes))
+        odd = first_nonfinite_text(self, birth(self.found_so_far(), self, self.status().notes))
         born = f"; first NaN or infinite: {odd}" if odd else ""
         called = f"{self.name!r} ({self.title})" if self.name not in ("", self.title) else repr(self.title)
         return f"<Run {called}: {status.state}, {events} from {sites}{born}>"

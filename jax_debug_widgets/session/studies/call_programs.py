@@ -94,7 +94,10 @@ class CallPrograms:
         sentence = "the program that this call has run"
         if own.options.watch is not None and _has_copies(graph):
             sentence += "; a copy in it may be there because values are watched"
-        return {"programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})], "told": sentence}
+        return {
+            "programs": [self._views.answer({"what": "about", "key": self._views.add(graph)})],
+            "description": sentence,
+        }
 
     def _graph_of(self, run: Run, program: Any) -> Graph:
         """Return the program as nested boxes; the first call makes them."""

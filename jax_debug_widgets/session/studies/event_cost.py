@@ -59,8 +59,8 @@ def event_cost(prints: bool, shapes: Shapes, dtypes: Types) -> EventCost:
     """
     nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True))
     times = max(min(_TIMES, _BYTES // max(nbytes, 1)), _FEWEST)
-    say = _print if prints else _call_nothing
-    nothing, plain = (loop_of(one, shapes, dtypes, times) for one in (lambda *_: None, say))
+    emit = _print if prints else _call_nothing
+    nothing, plain = (loop_of(one, shapes, dtypes, times) for one in (lambda *_: None, emit))
     inbox = Inbox()
     record = _recorder(prints, shapes, dtypes, inbox)
     captured = loop_of(functools.partial(tap, record), shapes, dtypes, times)

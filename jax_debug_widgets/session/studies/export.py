@@ -235,7 +235,7 @@ def _may_write(folder: Path, *, overwrite: bool) -> None:
         files = json.loads((folder / _MARK).read_text())["files"]
     except (OSError, ValueError, KeyError, TypeError):
         raise FolderError(f"{folder} is there, and this did not write it: choose another folder") from None
-    edited = [one for one, told in files.items() if (folder / one).exists() and _digest(folder / one) != told]
+    edited = [one for one, written in files.items() if (folder / one).exists() and _digest(folder / one) != written]
     if edited and not overwrite:
         raise FolderError(f"{', '.join(edited)} in {folder} was edited: choose another folder, or overwrite=True")
 

@@ -144,7 +144,7 @@ def _refused(equations: list[DebugCall]) -> dict[str, str]:
 
 
 def _inside(equation: DebugCall) -> str:
-    loops = " > ".join(map(_told, equation.loops))
+    loops = " > ".join(map(_loop_text, equation.loops))
     parts = [loops] if loops else []
     parts += ["condition of while"] if equation.in_condition else []
     parts += ["cond"] if equation.conditional else []
@@ -156,7 +156,7 @@ def _inside(equation: DebugCall) -> str:
     return ", ".join(parts)
 
 
-def _told(loop: Loop) -> str:
+def _loop_text(loop: Loop) -> str:
     return "while" if loop.length is None else f"{loop.length} lanes" if loop.lanes else f"scan of {loop.length}"
 
 

@@ -39,7 +39,7 @@ def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) 
             value = WatchedValue(run, site)
             key = site.file, site.line, site.column, site.end_line, site.end_column, site.watch.name
             counts[key] = counts.get(key, 0) + sum(int(value[name].sum()) for name in _NOT_FINITE if name in value)
-            words[key] = _in_words(value) or words.get(key, "")
+            words[key] = _last_step_text(value) or words.get(key, "")
     except (LookupError, ValueError):  # The values of the run were dropped, so that nothing is known.
         return Seen(growth=growth or {})
     not_finite, values = dict[int, int](), dict[int, str]()
@@ -59,7 +59,7 @@ def seen_in(run: Any, program: Program, growth: dict[int, float] | None = None) 
     return Seen(not_finite, values, growth or {})
 
 
-def _in_words(value: WatchedValue) -> str:
+def _last_step_text(value: WatchedValue) -> str:
     """Write the last step of a value: `0.3`, or `-0.3 … 2.1, 4 NaN`."""
     if "value" in value and value["value"].ndim == 1:  # Otherwise `value` has whole arrays; the statistics are used.
         return _number(value["value"][-1]) if len(value["value"]) else ""

@@ -55,7 +55,7 @@ class BadLanes:
 
         def look(arrays: Sequence[jax.Array]) -> jax.Array:
             found = zip(self.values(*arrays), self.rows, strict=True)
-            return first_bad_lanes([LaneValue(array, axes, meant) for array, (_, axes, meant) in found])
+            return first_bad_lanes([LaneValue(array, axes, intended) for array, (_, axes, intended) in found])
 
         def none(arrays: Sequence[jax.Array]) -> jax.Array:
             if not arrays:  # The values are computed from constants.
@@ -75,5 +75,5 @@ def bad_lanes(jaxpr: Any, variables: Sequence[Any], lanes: Sequence[Axes], taps:
     """Plan this statistic for the values whose taps include it."""
     rows = [row for row, tap in enumerate(taps) if tap.site.watch and tap.site.watch.vmapped]
     part = slice_of(jaxpr, [variables[row] for row in rows], folded_transposes(jaxpr))
-    meant = [tap.site.watch.meant if tap.site.watch else () for tap in taps]
-    return BadLanes(part.variables, part.compute, [(row, lanes[row], meant[row]) for row in rows])
+    intended = [tap.site.watch.intended if tap.site.watch else () for tap in taps]
+    return BadLanes(part.variables, part.compute, [(row, lanes[row], intended[row]) for row in rows])

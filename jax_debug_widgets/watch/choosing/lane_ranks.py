@@ -33,7 +33,7 @@ class LaneValue(NamedTuple):
 
     array: jax.Array
     axes: Axes
-    meant: Collection[str]
+    intended: Collection[str]
 
 
 def first_bad_lanes(values: Sequence[LaneValue]) -> jax.Array:
@@ -53,7 +53,7 @@ def _of_one(value: LaneValue) -> jax.Array:
     lane = jnp.zeros((), jnp.int32)
     for axis in value.axes:
         lane = lane * array.shape[axis] + lax.broadcasted_iota(jnp.int32, array.shape, axis)
-    above, below = (np.bool_(name not in value.meant) for name in ("posinf", "neginf"))
+    above, below = (np.bool_(name not in value.intended) for name in ("posinf", "neginf"))
     return lax.reduce(_ranks(array, lane, above, below), _NEUTRAL, lax.min, tuple(range(array.ndim)))
 
 
@@ -73,7 +73,7 @@ def _of_small(values: Sequence[LaneValue]) -> jax.Array:
     for level in itertools.zip_longest(*map(_levels, values), fillvalue=(1, 1, 0)):
         stride, size, weight = np.stack([np.array(one, np.int32) for one in level], 1)[:, owner, None]
         lane = lane + offset // stride % size * weight
-    wanted = np.array([[name not in one.meant for one in values] for name in ("posinf", "neginf")])[:, owner, None]
+    wanted = np.array([[name not in one.intended for one in values] for name in ("posinf", "neginf")])[:, owner, None]
     ranks = lax.reduce(_ranks(table, lane, *wanted), _NEUTRAL, lax.min, (1,))
     is_mine = owner[None] == lax.broadcasted_iota(jnp.int32, (len(values), len(owner)), 0)
     return lax.reduce(jnp.where(is_mine, ranks[None], _NEUTRAL), _NEUTRAL, lax.min, (1,))

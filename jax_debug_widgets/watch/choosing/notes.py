@@ -10,7 +10,7 @@ from jax_debug_widgets.watch.choosing import lanes
 from jax_debug_widgets.watch.choosing.condition import Condition
 from jax_debug_widgets.watch.choosing.select import some_of, unmatched
 from jax_debug_widgets.watch.choosing.why_unwatched import in_library, without_values
-from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sample_words
+from jax_debug_widgets.watch.statistics.full_values import MAX_ELEMENTS, sample_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -61,7 +61,7 @@ def _of_ended_lanes(sites: Collection[CallSite]) -> list[str]:
 def _of_samples(sites: Collection[CallSite]) -> list[str]:
     """Return a sentence about large values that are sampled."""
     shapes = {site.label: site.watch.shape for site in sites if site.watch and site.watch.full}
-    large = {name: words for name, shape in shapes.items() if (words := sample_words(shape))}
+    large = {name: words for name, shape in shapes.items() if (words := sample_text(shape))}
     if not large:
         return []
     first, words = next(iter(large.items()))

@@ -174,7 +174,7 @@ class ProgramWatcher:
         given_on = names_given_on(body, named)
         # A masked value, or a mask, may be infinite before the first finding.
         sure = (one.named for one in values if one.named.role == "gradient" or not one.choice)
-        finite = {one.variable for one in sure} - set(body.around.meant)
+        finite = {one.variable for one in sure} - set(body.around.intended)
         return [self._taps.of(value, body, finite, given_on) for value in values]
 
     def _note_taps(self, taps: Sequence[Tap], chosen: Sequence[Named], sources: Sequence[Any]) -> None:
@@ -189,8 +189,8 @@ class ProgramWatcher:
 
     def _stop(self, bundle: Bundle, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named]) -> StopValues | None:
         """Return the values that a tap hands over where the program may stop; None if it never stops."""
-        meant = [tap.site.watch.meant if tap.site.watch else () for tap in bundle.taps]
-        whole = whole_of(self._watch.stops, jaxpr, chosen, named, meant)
+        intended = [tap.site.watch.intended if tap.site.watch else () for tap in bundle.taps]
+        whole = whole_of(self._watch.stops, jaxpr, chosen, named, intended)
         if whole is None:
             return None
         types = {bundle.taps[row]: chosen[row].variable.aval for row in whole.rows}

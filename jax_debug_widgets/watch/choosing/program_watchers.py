@@ -34,7 +34,7 @@ class ProgramWatchers:
         self.prepared: Callable[[str, float], None] = lambda _program, _seconds: None
         capture.make_watcher = self._watcher
         capture.lines_of = self._lines_of
-        capture.tells_lanes = lambda watch: watch is not None
+        capture.reports_lanes = lambda watch: watch is not None
 
     def seen(self, watch: Watch) -> CompiledPrograms:
         """Return the findings about programs compiled for `watch` so far."""

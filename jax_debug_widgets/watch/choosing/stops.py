@@ -39,16 +39,16 @@ class WholeValues:
 
 
 def whole_of(
-    stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], meant: Sequence[Iterable[str]]
+    stops: Stops, jaxpr: Any, chosen: Sequence[Named], named: Sequence[Named], intended: Sequence[Iterable[str]]
 ) -> WholeValues | None:
     """Return the values that a body with these watched values hands over where it may stop; None if it never stops.
 
     Args:
-      meant: for each watched value the infinities that the program intends.
+      intended: for each watched value the infinities that the program intends.
     """
     rows = [row for row, one in enumerate(chosen) if _can_be_whole(one.variable.aval)]
     conditions = [found for text in stops.expressions if (found := _within(text, named)) is not None]
-    odd = _odd_places(stops, [one.variable.aval for one in chosen], meant)
+    odd = _odd_places(stops, [one.variable.aval for one in chosen], intended)
     if not rows or not (conditions or odd):
         return None
     slice_ = slice_of(jaxpr, [chosen[row].variable for row in rows], folded_transposes(jaxpr))
@@ -91,11 +91,11 @@ number itself.
 """
 
 
-def _odd_places(stops: Stops, avals: Sequence[Any], meant: Sequence[Iterable[str]]) -> Places:
+def _odd_places(stops: Stops, avals: Sequence[Any], intended: Sequence[Iterable[str]]) -> Places:
     columns = {"nan": ("nan",), "inf": ("posinf", "neginf")}
     wanted = [name for kind in stops.kinds for name in columns[kind]]
     places: list[tuple[int, int]] = []
-    for row, (aval, left_out) in enumerate(zip(avals, meant, strict=True)):
+    for row, (aval, left_out) in enumerate(zip(avals, intended, strict=True)):
         if jnp.issubdtype(aval.dtype, jnp.inexact):
             names = [name for name in wanted if name not in left_out]
             places += [(row, STATISTICS.index(name)) for name in names] if aval.size > 1 else [(row, -1)] * bool(names)

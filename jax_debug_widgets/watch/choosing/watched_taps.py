@@ -177,7 +177,7 @@ class WatchedTaps:
             full=recorded.is_whole,
             lanes=recorded.lanes,
             value=(partner.id if partner else NO_VALUE) if is_gradient else None,
-            meant=tuple(sorted(around.meant.get(one.variable, ()))),
+            intended=tuple(sorted(around.intended.get(one.variable, ()))),
             gradient=partner.id if partner and not is_gradient else None,
             choice=value.choice,
             merges=merges_of(recorded.names),

@@ -24,7 +24,7 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(taken)
 
 
-def sample_words(shape: tuple[int, ...]) -> str:
+def sample_text(shape: tuple[int, ...]) -> str:
     """Return the words for what is taken of a value of this shape: `every 2nd along axis 0`; empty if it is taken whole."""
     taken = [(axis, stride) for axis, stride in enumerate(strides(shape)) if stride > 1]
     return " and ".join(f"every {_ordinal(stride)} along axis {axis}" for axis, stride in taken)

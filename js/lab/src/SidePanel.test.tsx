@@ -56,8 +56,16 @@ describe("the side panel", () => {
 
   it("lists the runs in a table, the newest first, each with its cell, name, options and numbers", () => {
     const { comm } = shown();
-    const told = { name: "lr 3", cell: 4, asked: "--watch h", steps: 1000, value: "loss", step_ms: 5.123, findings: 2 };
-    const done = row("a", { ...told, state: "done", started: 10, last: 0.12345 });
+    const facts = {
+      name: "lr 3",
+      cell: 4,
+      asked: "--watch h",
+      steps: 1000,
+      value: "loss",
+      step_ms: 5.123,
+      findings: 2,
+    };
+    const done = row("a", { ...facts, state: "done", started: 10, last: 0.12345 });
     const going = row("b", { state: "paused", title: "<b>", started: 20, value: "loss", last: "NaN" });
     act(() => comm.receive(message(done, going)));
     expect(text(".run-open")).toEqual(["<b>", "In [4]lr 3"]);

@@ -23,7 +23,7 @@ async function standIn() {
   return { kernel, heard, again, leave, load, it, model: model as Model };
 }
 
-const said = (comm_id: string, method = "custom") => ({
+const message = (comm_id: string, method = "custom") => ({
   header: { msg_type: "comm_msg" },
   content: { comm_id, data: { method, content: { type: "stop" } } },
   buffers: [],
@@ -44,11 +44,11 @@ describe("the stand-in for the model of a busy kernel", () => {
 
   it("forwards only the messages of its comm", async () => {
     const { kernel, heard } = await standIn();
-    kernel.iopubMessage.emit(said("other"));
-    kernel.iopubMessage.emit(said("c", "update"));
+    kernel.iopubMessage.emit(message("other"));
+    kernel.iopubMessage.emit(message("c", "update"));
     kernel.iopubMessage.emit({ header: { msg_type: "status" }, content: {}, buffers: [] });
     expect(heard).not.toHaveBeenCalled();
-    kernel.iopubMessage.emit(said("c"));
+    kernel.iopubMessage.emit(message("c"));
     expect(heard).toHaveBeenCalledWith({ type: "stop" }, []);
   });
 
@@ -64,7 +64,7 @@ describe("the stand-in for the model of a busy kernel", () => {
     const { kernel, heard, leave } = await standIn();
     kernel.dispose();
     await vi.waitFor(() => expect(leave).toHaveBeenCalledOnce());
-    kernel.iopubMessage.emit(said("c"));
+    kernel.iopubMessage.emit(message("c"));
     expect(heard).not.toHaveBeenCalled();
   });
 });

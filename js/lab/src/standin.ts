@@ -58,14 +58,14 @@ export class StandIn {
   private onMessage(_: Kernel.IKernelConnection, { header, content, buffers }: KernelMessage.IIOPubMessage): void {
     if (header.msg_type !== "comm_msg") return;
     const { comm_id, data } = content as KernelMessage.ICommMsgMsg["content"];
-    if (comm_id === this.message.comm_id && data.method === "custom") this.tell("msg:custom", data.content, buffers);
+    if (comm_id === this.message.comm_id && data.method === "custom") this.trigger("msg:custom", data.content, buffers);
   }
 
   private onConnection(_: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
-    if (status === "connected") this.tell("comm_live_update");
+    if (status === "connected") this.trigger("comm_live_update");
   }
 
-  private tell(event: string, ...args: unknown[]): void {
+  private trigger(event: string, ...args: unknown[]): void {
     this.listeners.get(event)?.(...args);
   }
 }

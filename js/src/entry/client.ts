@@ -112,7 +112,7 @@ export class Client implements RunSource {
     if (stop) this.find(key);
     const run = this.runs.get(key) ?? (stop && this.open(key));
     run?.debugger.apply(stop);
-    this.presence.tell(key, stop?.id);
+    this.presence.update(key, stop?.id);
   }
 
   private expectMore(run: RunStore): void {

@@ -7,16 +7,16 @@ const REPEAT_MS = 15_000;
 export class Presence {
   private readonly timers = new Map<string, { stop: number; timer: ReturnType<typeof setInterval> }>();
 
-  constructor(private readonly say: (run: string, stop: number) => void) {}
+  constructor(private readonly send: (run: string, stop: number) => void) {}
 
   /** Notes the stop of a run; undefined if the run is not at a stop. */
-  tell(run: string, stop: number | undefined): void {
+  update(run: string, stop: number | undefined): void {
     const known = this.timers.get(run);
     if (known?.stop === stop) return;
     clearInterval(known?.timer);
     this.timers.delete(run);
     if (stop === undefined) return;
-    const here = () => this.say(run, stop);
+    const here = () => this.send(run, stop);
     here();
     this.timers.set(run, { stop, timer: setInterval(here, REPEAT_MS) });
   }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { goldenBatch } from "../../test/golden";
-import { tellApart } from "./apart";
+import { distinguish } from "./apart";
 
 const [site] = goldenBatch("lanes").sites;
 if (!site) throw new Error("the case has no sites");
@@ -12,7 +12,7 @@ it("values of one line called from several places are labelled by the first call
     { ...site, id: 3, label: "other", callers: ["block.py:9"] },
     { ...site, id: 4, phase: "backward", callers: ["block.py:5", "net.py:10"] },
   ];
-  expect([...tellApart(sites)]).toEqual([
+  expect([...distinguish(sites)]).toEqual([
     [1, "net.py:10"],
     [2, "net.py:12"],
   ]);
@@ -20,12 +20,12 @@ it("values of one line called from several places are labelled by the first call
 
 it("values of several processes are labelled by process, and equal values by all processes", () => {
   const of = (id: number, process: number, callers = ["net.py:10"]) => ({ ...site, id, process, callers });
-  expect([...tellApart([of(1, 0), of(2, 1), of(3, 2)], { 3: 1 })]).toEqual([
+  expect([...distinguish([of(1, 0), of(2, 1), of(3, 2)], { 3: 1 })]).toEqual([
     [1, "processes 0, 2"],
     [2, "process 1"],
     [3, "process 2"],
   ]);
-  expect(tellApart([of(1, 0), of(2, 1)], { 2: 1 }).get(1)).toBe("all 2 processes");
+  expect(distinguish([of(1, 0), of(2, 1)], { 2: 1 }).get(1)).toBe("all 2 processes");
   const called = [of(1, 0), of(2, 0, ["net.py:12"]), of(3, 1), of(4, 1, ["net.py:12"])];
-  expect(tellApart(called).get(4)).toBe("net.py:12 · process 1");
+  expect(distinguish(called).get(4)).toBe("net.py:12 · process 1");
 });

@@ -8,7 +8,7 @@ import type { SiteMessage } from "../transport/wire";
  * Maps the id of a site to its caller and process. Only sites that share their line and name with another site have an
  * entry.
  */
-export function tellApart(sites: Iterable<SiteMessage>, copies: Record<string, number> = {}): Map<number, string> {
+export function distinguish(sites: Iterable<SiteMessage>, copies: Record<string, number> = {}): Map<number, string> {
   const apart = new Map<number, string>();
   for (const group of groupsOf(sites)) {
     const processes = new Set(group.map(({ process }) => process));

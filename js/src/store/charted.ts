@@ -36,14 +36,14 @@ export function gradientLeaves<Site extends Charted>(sites: readonly Site[]): Le
     else leaves.push({ site, path });
   }
   // Gradients of numbers come last: such a gradient is usually that of the loss with respect to itself, 1.
-  const parameters = toldApart(treesOf(leaves)).flatMap((tree) => [...tree.values()]);
+  const parameters = distinguished(treesOf(leaves)).flatMap((tree) => [...tree.values()]);
   return [parameters, arrays, numbers].find((leaves) => leaves.length > 0) ?? [];
 }
 
 /** Pairs each update with the parameter that it is added to. */
 export function ratioLeaves<Site extends Charted>(sites: readonly Site[]): { leaf: Leaf<Site>; of: Site }[] {
   const parameters = treesOf(leavesOf(sites, "parameter"));
-  return toldApart(treesOf(leavesOf(sites, "update"))).flatMap((tree) => {
+  return distinguished(treesOf(leavesOf(sites, "update"))).flatMap((tree) => {
     const shared = parameters.filter((one) => sharedOf(one, tree).length > 0);
     const of = shared.find((one) => areAlike(one, tree)) ?? shared[0];
     return [...tree].flatMap(([key, leaf]) => {
@@ -125,11 +125,11 @@ function areAlike<Site extends Charted>(one: Tree<Site>, other: Tree<Site>): boo
 }
 
 /** Puts the name of its tree before each leaf of trees that share paths, such as those of two networks. */
-function toldApart<Site extends Charted>(trees: readonly Tree<Site>[]): Tree<Site>[] {
-  const told = trees.map((tree) => trees.some((one) => one !== tree && sharedOf(one, tree).length > 0));
-  const names = numbered(trees.map((tree, i) => (told[i] ? ([...tree.values()][0]?.path.root ?? "") : "")));
+function distinguished<Site extends Charted>(trees: readonly Tree<Site>[]): Tree<Site>[] {
+  const areShared = trees.map((tree) => trees.some((one) => one !== tree && sharedOf(one, tree).length > 0));
+  const names = numbered(trees.map((tree, i) => (areShared[i] ? ([...tree.values()][0]?.path.root ?? "") : "")));
   return trees.map((tree, i) => {
-    if (!told[i]) return tree;
+    if (!areShared[i]) return tree;
     const below = ({ site, path }: Leaf<Site>) => {
       const dot = !path.group || path.group.startsWith("[") ? "" : ".";
       return { site, path: { ...path, group: `${names[i]}${dot}${path.group}` } };

@@ -116,8 +116,8 @@ describe("the overview, with the rules of the kernel's side", () => {
     expect(inLoop([...times.keys()], (i) => times[i] as number)).toEqual(drawn);
   });
 
-  it.each(CASES.numbered as [string[], string[]][])("numbers equal names: %j", (words, told) => {
-    expect(numbered(words)).toEqual(told);
+  it.each(CASES.numbered as [string[], string[]][])("numbers equal names: %j", (words, names) => {
+    expect(numbered(words)).toEqual(names);
   });
 
   it.each(CASES.largest as [(number | null)[], number, number[]][])(

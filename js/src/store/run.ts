@@ -9,7 +9,7 @@
 import { signal } from "@preact/signals";
 import { goesOn } from "../kit/states";
 import type { Batch, CallMessage, Message, RequestBody, Rows, SiteMessage, StatusMessage } from "../transport/wire";
-import { tellApart } from "./apart";
+import { distinguish } from "./apart";
 import { ArraySlices, type AskForSlice, type WantedSlice } from "./arrays";
 import { type AskDebugger, Debugger } from "./debugger";
 import { earlierRuns } from "./earlier";
@@ -299,7 +299,7 @@ export class RunStore {
     }
     const { copies } = batch.status;
     if (batch.sites.length > 0 || Object.keys(copies).length !== Object.keys(this.status?.copies ?? {}).length) {
-      this.apart = tellApart(this.sites.values(), copies);
+      this.apart = distinguish(this.sites.values(), copies);
     }
     for (const call of batch.calls) {
       this.calls.set(call.id, call);

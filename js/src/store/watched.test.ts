@@ -147,12 +147,12 @@ describe("watched values", () => {
     expect(logits.combined(rows, "skewness")).toBeUndefined();
   });
 
-  it("have the type, the loops and the meant infinities of their own call", () => {
+  it("have the type, the loops and the intended infinities of their own call", () => {
     const run = new TestRun();
     run.store.apply(goldenBatch("types"));
     const h = table(run, 1);
     const rows = [0, 3, 8].map((row) => h.siteAt(row)?.watch);
-    expect(rows.map((watch) => [watch?.shape, watch?.dtype, watch?.meant])).toEqual([
+    expect(rows.map((watch) => [watch?.shape, watch?.dtype, watch?.intended])).toEqual([
       [[3], "float32", ["neginf"]],
       [[5], "bfloat16", []],
       [[3], "float32", ["neginf"]],

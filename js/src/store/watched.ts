@@ -158,7 +158,7 @@ export class WatchTable {
 
   /** Returns the infinities that the source puts there on purpose, such as those of a mask. */
   intendedAt(row: number): readonly string[] {
-    return this.siteAt(row)?.watch?.meant ?? [];
+    return this.siteAt(row)?.watch?.intended ?? [];
   }
 
   /** Returns the number of elements of the value. */

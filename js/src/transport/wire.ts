@@ -33,7 +33,7 @@ export interface WatchMessage {
   /** For a value: the id of its gradient's site, if the gradient came first; otherwise null. */
   gradient: number | null;
   /** The infinities that the source puts there on purpose, such as those of a mask: `posinf`, `neginf` or both. */
-  meant: string[];
+  intended: string[];
   /**
    * The expression that may mask a NaN of the value: `jnp.where(x > 0, h, 0.0) at model.py:7`. Empty if there is none.
    */
@@ -747,7 +747,7 @@ const DEFAULT_WATCH = {
   lanes: [],
   value: null,
   gradient: null,
-  meant: [],
+  intended: [],
   choice: "",
   merges: [],
   derivatives: [],

@@ -153,7 +153,7 @@ def write_function(
         known[variable] = module.local(identifier(name, "x") if _NAME.fullmatch(name) else "x", taken)
         params.append(known[variable])
     results = {atom for atom in jaxpr.outvars if not isinstance(atom, core.Literal)}
-    pieces = _pieces(module, jaxpr, body, known, taken, tells_lines=wanted is None)
+    pieces = _pieces(module, jaxpr, body, known, taken, with_lines=wanted is None)
     given = [text_of_atom(atom, known) for atom in jaxpr.outvars]
     kept = needed(pieces, {known[one] for one in results})
     module.refused += [one.refused for one in kept if one.refused]
@@ -184,7 +184,7 @@ def _number(atom: Any) -> str:
 
 
 def _pieces(
-    module: WrittenModule, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, tells_lines: bool
+    module: WrittenModule, jaxpr: core.Jaxpr, body: Body, known: dict[Any, str], used: Names, *, with_lines: bool
 ) -> list[Piece]:
     pieces: list[Piece] = []
     makers: dict[Any, ExportedStep] = {}
@@ -199,7 +199,7 @@ def _pieces(
         step = ExportedStep(module, equation, read, names, made, used, makers)
         makers |= dict.fromkeys(equation.outvars, step)
         lines, refused = _written(step)
-        about = _about(read) if tells_lines else ""
+        about = _about(read) if with_lines else ""
         pieces.append(Piece(lines, set(made), step.uses, bool(equation.effects), about, refused))
     return pieces
 

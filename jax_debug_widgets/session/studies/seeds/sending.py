@@ -31,7 +31,7 @@ class CannotBeSentError(ValueError):
     """Raised for a value that cannot be sent to another process."""
 
 
-class Told:
+class HitsAndFinding:
     """Collects the words from which another process makes a function and its arguments.
 
     Attributes:
@@ -114,8 +114,8 @@ class Told:
         text = textwrap.dedent("".join(lines))
         own = _own_source(text, value.__name__, name)
         self.files[file] = linecache.getlines(file)
-        meant = dict(_outer_values(own, namespace))
-        names = {key: self.add(one, key) for key, one in meant.items() if one is not value}
+        outer = dict(_outer_values(own, namespace))
+        names = {key: self.add(one, key) for key, one in outer.items() if one is not value}
         source = {
             "text": text,
             "file": file,
@@ -184,7 +184,7 @@ def as_words(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
     Raises:
       CannotBeSentError: a value cannot be sent; the message says which.
     """
-    found = Told()
+    found = HitsAndFinding()
     name = getattr(function, "__name__", type(function).__name__)
     first = found.add(function, name)
     given = found.add(tuple(args), "argument")

@@ -265,7 +265,7 @@ describe("the console", () => {
     type(prompt, text);
     press(prompt, "Enter");
   };
-  const said = (text: string, error = false) => ({ type: "console", stop: 3, text, error }) as Partial<Message>;
+  const printed = (text: string, error = false) => ({ type: "console", stop: 3, text, error }) as Partial<Message>;
 
   it("runs what is typed and shows the result or the error", () => {
     const { run, ui } = showStop();
@@ -274,9 +274,9 @@ describe("the console", () => {
     expect(ui.draft.value).toBe("");
     draw(run);
     expect(texts(".log pre")).toEqual(["h.sum()", "…"]);
-    answer(run, said("Array(nan, dtype=float32)\n<b>"));
+    answer(run, printed("Array(nan, dtype=float32)\n<b>"));
     enter("1/0");
-    answer(run, said("ZeroDivisionError: division by zero", true));
+    answer(run, printed("ZeroDivisionError: division by zero", true));
     expect(texts(".log pre")).toEqual([
       "h.sum()",
       "Array(nan, dtype=float32)\n<b>",
@@ -300,7 +300,7 @@ describe("the console", () => {
     const { run, ui } = showStop();
     for (const text of ["a", "b", "b"]) {
       enter(text);
-      answer(run, said(""));
+      answer(run, printed(""));
     }
     for (const [key, text] of [
       ["ArrowUp", "b"],

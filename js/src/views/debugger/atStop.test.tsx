@@ -80,10 +80,10 @@ describe("the values beside the lines, at a stop", () => {
     const { run } = standAt([LOSS], { earlier: [3, 4] });
     run.store.status = { ...(run.store.status as StatusMessage), state: "stopped" };
     stopAt(run, null);
-    const told = () => [of("loss").querySelector(".value-range")?.textContent, find("[data-testid=when]").textContent];
-    expect(told()).toEqual(["7.5", expect.stringContaining("call 2 · step 1 (stopped)")]);
+    const shown = () => [of("loss").querySelector(".value-range")?.textContent, find("[data-testid=when]").textContent];
+    expect(shown()).toEqual(["7.5", expect.stringContaining("call 2 · step 1 (stopped)")]);
     act(() => find("[aria-label='Close the stop']").click());
-    expect(told()).toEqual(["2.13", expect.not.stringContaining("stopped")]);
+    expect(shown()).toEqual(["2.13", expect.not.stringContaining("stopped")]);
   });
 
   it("are the newest ones again when the program continues", () => {

@@ -101,7 +101,7 @@ function Numbers({ found }: { found: SeenValue }) {
   };
   const isOfFinite = labelOf(found, "min").endsWith("finite");
   const isBad = (name: string) =>
-    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.meant.includes(name) : Number.isNaN(lookup(name));
+    /nan|inf/.test(name) ? get(name) > 0 && !site.watch.intended.includes(name) : Number.isNaN(lookup(name));
   return (
     <dl class={`statistics number${isOfFinite ? " of-finite" : ""}`} data-testid="statistics">
       {table.statistics.map((name) => (

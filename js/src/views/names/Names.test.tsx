@@ -73,13 +73,13 @@ describe("the tree of names", () => {
 describe("the names beside the code", () => {
   it("show the statistic at the step, and values that are not finite", () => {
     const { ui } = showTab("source", goldenBatch("watch"));
-    const told = () => texts("[data-testid=name] .number");
-    expect(told()).toEqual(["0.25", "2.13", "1280 nan"]);
+    const numbers = () => texts("[data-testid=name] .number");
+    expect(numbers()).toEqual(["0.25", "2.13", "1280 nan"]);
     act(() => {
       ui.statistic.value = "max";
       ui.moment.value = 0;
     });
-    expect(told()).toEqual(["1.5", "–", "–"].map((text, i) => (i === 0 ? expect.any(String) : text)));
+    expect(numbers()).toEqual(["1.5", "–", "–"].map((text, i) => (i === 0 ? expect.any(String) : text)));
   });
 
   it("offer the statistics that the kernel sends", () => {

@@ -126,8 +126,8 @@ function placeAmong(alike: readonly Leaf[], leaf: Leaf): string {
   const isInOneFile = alike.every(({ site }) => site.file === leaf.site.file);
   const lines = alike.map(({ site }) => (isInOneFile ? `:${site.line}` : site.where));
   const processes = alike.map(({ site }) => `process ${site.process}`);
-  const told = [lines, processes].filter((words) => new Set(words).size > 1);
-  const words = told.length > 0 ? told : [lines];
+  const distinct = [lines, processes].filter((words) => new Set(words).size > 1);
+  const words = distinct.length > 0 ? distinct : [lines];
   return numbered(alike.map((_, i) => words.map((each) => each[i]).join(" ")))[alike.indexOf(leaf)] as string;
 }
 

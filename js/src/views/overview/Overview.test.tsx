@@ -323,15 +323,15 @@ describe("the overview", () => {
 
   it("counts what JAX compiles outside jit while it compiles", () => {
     const run = show(goldenBatch("empty", { status: status({ state: "running", events: 0, apart: [23, 7.8] }) }));
-    const told = () => find("[data-testid=nothing-drawn]").textContent;
-    expect(told()).toContain("JAX compiles operations outside jit: 23 so far, in 7.80 s.");
+    const text = () => find("[data-testid=nothing-drawn]").textContent;
+    expect(text()).toContain("JAX compiles operations outside jit: 23 so far, in 7.80 s.");
     vi.useFakeTimers();
     change(run, goldenBatch("empty", { status: status({ events: 0, apart: [23, 7.8] }) }));
     act(() => {
       vi.advanceTimersByTime(300);
     });
     vi.useRealTimers();
-    expect(told()).toContain("%%jaxdebug --watch-all");
+    expect(text()).toContain("%%jaxdebug --watch-all");
   });
 
   it("is drawn a few times a second during a run", () => {

@@ -88,7 +88,7 @@ export function Canvas({ scene, name, zoom, chosen, choose, turn }: Props) {
           d={pathOf(wire.points)}
           marker-end="url(#arrow)"
         >
-          <title>{wire.told}</title>
+          <title>{wire.description}</title>
         </path>
       ))}
     </svg>
@@ -110,7 +110,7 @@ interface ShapeProps {
 function BoxShape({ one, isChosen, isReached, choose, turn }: ShapeProps) {
   const [x, y, width, height] = one.at;
   const title = titleOf(one);
-  const words = [title, one.what, one.type, one.source, plural(one.count, "equation"), one.says].filter(Boolean);
+  const words = [title, one.what, one.type, one.source, plural(one.count, "equation"), one.tooltip].filter(Boolean);
   const classes = ["box", one.open && "open", isChosen && "chosen", !one.lit && "faded"].filter(Boolean).join(" ");
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is SVG.

@@ -176,8 +176,8 @@ export function GraphView({ ask, about }: Props) {
             from NaN to the outputs
           </button>
         )}
-        <span class="told" role="status" data-testid="told">
-          {scene.told}
+        <span class="description" role="status" data-testid="description">
+          {scene.description}
         </span>
         {(wanted.way || wanted.find) && (
           <button type="button" class="button" title="Fade nothing" onClick={clear}>

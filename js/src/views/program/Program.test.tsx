@@ -24,7 +24,7 @@ const BOX = {
   parent: 0,
   count: 2,
   tone: "role-forward",
-  says: "forward",
+  tooltip: "forward",
   lit: true,
 } as const;
 const SCENE: Scene = {
@@ -37,12 +37,12 @@ const SCENE: Scene = {
     { ...BOX, box: 2, at: [12, 80, 176, 36], title: "loss", opens: false },
   ],
   wires: [
-    { start: 1, end: 2, points: [100, 62, 100, 80], shown: true, told: "float32[]" },
-    { start: 1, end: 2, points: [12, 44, 4, 44, 4, 98, 12, 98], shown: false, told: "float32[2]" },
+    { start: 1, end: 2, points: [100, 62, 100, 80], shown: true, description: "float32[]" },
+    { start: 1, end: 2, points: [12, 44, 4, 44, 4, 98, 12, 98], shown: false, description: "float32[2]" },
   ],
   legend: [["role-forward", "forward"]],
   colours: ["role", "dtype"],
-  told: "",
+  description: "",
   spoilt: 0,
   found: [],
   shown: null,
@@ -135,7 +135,7 @@ it("each control of a program has a tooltip", async () => {
 
 it("the view of a program shows the programs traced for a call, or why there are none", async () => {
   const call = signal<number | null>(3);
-  const { asked, find } = await show({ call: { programs: [ABOUT], told: "traced once in this run" } }, call);
+  const { asked, find } = await show({ call: { programs: [ABOUT], description: "traced once in this run" } }, call);
   expect(asked[0]).toEqual(["call", { call: 3 }]);
   expect(find(".tools").textContent).toContain("4 equations; traced once in this run");
   await act(async () => find("[data-testid=other-programs]").click());
@@ -152,7 +152,11 @@ it("the view of a program shows the programs traced for a call, or why there are
 
 it("where no program has been shown, that of the newest call is one click away", async () => {
   const call = signal<number | null>(null);
-  const { asked, find } = await show({ programs: { programs: [] }, call: { programs: [ABOUT], told: "" } }, call, 7);
+  const { asked, find } = await show(
+    { programs: { programs: [] }, call: { programs: [ABOUT], description: "" } },
+    call,
+    7,
+  );
   expect(find("[data-testid=no-program]").textContent).toContain("No program has been shown yet");
   await press(find("[data-testid=program-of-newest]"), new MouseEvent("click", { bubbles: true }));
   await settled();
@@ -197,7 +201,10 @@ it("several programs are listed by name and size, and equal ones by a number", a
   const other = { ...ABOUT, key: "p2", equations: 1 };
   const again = { ...ABOUT, key: "p3" };
   const text = { ...ABOUT, key: "p4", name: "hlo of f", equations: 0 };
-  const { host } = await show({ call: { programs: [ABOUT, other, again, text], told: "" } }, signal<number | null>(1));
+  const { host } = await show(
+    { call: { programs: [ABOUT, other, again, text], description: "" } },
+    signal<number | null>(1),
+  );
   const words = [...host.querySelectorAll("[data-testid=which-program] option")].map((one) => one.textContent);
   expect(words).toEqual(["step · 4 equations", "step · 1 equation", "step · 4 equations (2)", "hlo of f"]);
 });

@@ -35,7 +35,7 @@ export function Program({ ask, program, call, newest }: Props) {
   const [key, setKey] = useState(program ?? "");
   const [view, setView] = useState<View | null>(null);
   const [problem, setProblem] = useState("");
-  const [told, setTold] = useState("");
+  const [description, setDescription] = useState("");
   const ofCall = call?.value ?? null;
   useEffect(() => {
     let isNewest = true;
@@ -45,7 +45,7 @@ export function Program({ ask, program, call, newest }: Props) {
       (answer) => {
         if (!isNewest) return;
         setAll(answer.programs);
-        setTold(answer.told ?? "nothing has run");
+        setDescription(answer.description ?? "nothing has run");
       },
       (error: Error) => isNewest && setProblem(error.message),
     );
@@ -117,7 +117,7 @@ export function Program({ ask, program, call, newest }: Props) {
           <strong class="mono">{about.name}</strong>
         )}
         <span class="muted">
-          {about.equations.toLocaleString("en")} equations; {told}
+          {about.equations.toLocaleString("en")} equations; {description}
         </span>
         {others}
       </div>
@@ -139,7 +139,7 @@ function labelAmong(all: readonly About[], position: number): string {
 
 interface Programs {
   programs: About[];
-  told?: string;
+  description?: string;
 }
 
 function requestPrograms(ask: Ask, program: string | undefined, call: number | null): Promise<Programs> {

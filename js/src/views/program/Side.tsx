@@ -39,7 +39,7 @@ export function Side({ ask, box, way, follow }: Props) {
     <aside class="about" ref={root} aria-label="The chosen box" data-testid="about-box">
       <h3 class="mono">{titleOf(box)}</h3>
       <p class="muted">
-        {[box.what, plural(box.count, "equation"), box.says].filter(Boolean).join(" · ")}
+        {[box.what, plural(box.count, "equation"), box.tooltip].filter(Boolean).join(" · ")}
         {box.type && <span class="mono type"> {box.type}</span>}
       </p>
       <fieldset class="ways" aria-label="Ways">

@@ -16,7 +16,7 @@ function box(number: number, side: "forward" | "backward", x: number, y: number)
     parent: 0,
     count: 1,
     tone: "",
-    says: "",
+    tooltip: "",
     lit: true,
   };
 }

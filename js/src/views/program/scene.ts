@@ -19,7 +19,7 @@ export interface SceneBox {
   parent: number;
   count: number;
   tone: string;
-  says: string;
+  tooltip: string;
   lit: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface SceneWire {
   end: number;
   points: number[];
   shown: boolean;
-  told: string;
+  description: string;
 }
 
 export interface Found {
@@ -47,7 +47,7 @@ export interface Scene {
   wires: SceneWire[];
   legend: [tone: string, words: string][];
   colours: string[];
-  told: string;
+  description: string;
   /** The number of equations that made a NaN or infinity in the newest run. */
   spoilt: number;
   found: Found[];

@@ -68,7 +68,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
   useEffect(() => {
     const field = input.current;
     field?.setAttribute("aria-autocomplete", "list");
-    if (found.length > 0) field?.setAttribute("aria-describedby", "filter-terms-said");
+    if (found.length > 0) field?.setAttribute("aria-describedby", "filter-terms-output");
     return () => field?.removeAttribute("aria-describedby");
   }, [found.length > 0]);
   return (
@@ -91,7 +91,7 @@ export function Terms({ run, input, chips, text, typing, set }: Props) {
           ))}
         </span>
       )}
-      <output class="unseen" id="filter-terms-said" aria-live="polite">
+      <output class="unseen" id="filter-terms-output" aria-live="polite">
         {at >= 0 ? found[at]?.term : found.length > 0 ? `${found.length} completions, ↓ chooses` : ""}
       </output>
       {(found.length > 0 || (typing && hint)) && (

@@ -198,7 +198,7 @@ describe("the source", () => {
   it("adds a name to the watched values of the next run, and removes it", () => {
     withHeight(600, () => {
       const { ui, run } = open();
-      const kernelSays = (added: string[]) =>
+      const kernelWatches = (added: string[]) =>
         change(run, goldenBatch("watch", { status: status({ added }), first: 6 }));
       act(() => {
         ui.place.value = { file: "train.py", line: 19, index: 0 };
@@ -211,11 +211,11 @@ describe("the source", () => {
       expect(watched()).toEqual(["+ watch h", "false"]);
       click("[data-testid=add-watch]");
       expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["h"],"on":true}');
-      kernelSays(["h"]);
+      kernelWatches(["h"]);
       expect(watched()).toEqual(["h: watched from the next run on", "true"]);
       press("[data-testid=code]", "w");
       expect(run.asked.at(-1)).toBe('watch {"type":"watch","names":["h"],"on":false}');
-      kernelSays([]);
+      kernelWatches([]);
       expect(watched()).toEqual(["+ watch h", "false"]);
     });
   });
@@ -361,8 +361,8 @@ describe("the source", () => {
       click("[data-testid=first-nan]");
       const facts = find("[data-testid=inspect] .inspector-head").textContent;
       expect(facts).toContain(`${choice} may mask it`);
-      const told = ["min of finite", "max of finite", "mean of finite", "std of finite", "l2"];
-      expect(texts(".statistics dt").slice(0, 5)).toEqual(told);
+      const names = ["min of finite", "max of finite", "mean of finite", "std of finite", "l2"];
+      expect(texts(".statistics dt").slice(0, 5)).toEqual(names);
       expect(texts("[data-testid=section-over-steps] .about")[0]).toBe("mean, × where not finite");
     });
   });

@@ -27,8 +27,8 @@ describe("the stripe beside a line", () => {
 });
 
 describe("the check for values that are not finite", () => {
-  const seen = (values: string[], numbers: number[], meant: string[]): Seen => {
-    const table = new WatchTable(values, () => ({ ...site, watch: { ...site.watch, meant } }));
+  const seen = (values: string[], numbers: number[], intended: string[]): Seen => {
+    const table = new WatchTable(values, () => ({ ...site, watch: { ...site.watch, intended } }));
     const row = table.push(goldenBatch("watch"), 0);
     numbers.forEach((number, i) => {
       table.set(row, i, number);

@@ -117,8 +117,8 @@ describe("the values of a line", () => {
     ]);
     const run = watching(...made);
     run.store.apply({ ...goldenBatch("watch"), count: 0, sites: [], status: status({ copies: { "4": 2 } }) });
-    const told = values(run).map(({ site, nth }) => [site.watch.name, site.process, nth]);
-    expect(told).toEqual([
+    const named = values(run).map(({ site, nth }) => [site.watch.name, site.process, nth]);
+    expect(named).toEqual([
       ["logits", 0, "process 0"],
       ["logits", 1, "process 1"],
       ["x", 0, "all 2 processes"],

@@ -24,14 +24,14 @@ describe("values are matched with their gradients", () => {
   });
 });
 
-type Told = Record<string, number | string | null>;
+type Expected = Record<string, number | string | null>;
 
 interface Merging {
   name: string;
   elements: unknown[][];
   merges: Record<string, string>;
-  lanes: Told[];
-  whole: Told;
+  lanes: Expected[];
+  whole: Expected;
 }
 
 describe("statistics of lanes are merged by the rule that the kernel sends", () => {
@@ -51,10 +51,10 @@ describe("statistics of lanes are merged by the rule that the kernel sends", () 
       return row;
     });
     for (const [name, wanted] of Object.entries(whole)) {
-      const told = table.combined(rows, name);
-      if (wanted === null) expect(told, name).toBeUndefined();
-      else if (Number.isFinite(Number(wanted))) expect(told, name).toBeCloseTo(Number(wanted), 5);
-      else expect(told, name).toBe(Number(wanted));
+      const combined = table.combined(rows, name);
+      if (wanted === null) expect(combined, name).toBeUndefined();
+      else if (Number.isFinite(Number(wanted))) expect(combined, name).toBeCloseTo(Number(wanted), 5);
+      else expect(combined, name).toBe(Number(wanted));
     }
   });
 });

@@ -71,15 +71,15 @@ def status_of(saved: SavedRun) -> Status:
     if "status" not in saved.state:
         if is_over and not any("state.json" in one for one in saved.problems):
             saved.problems.append("state.json does not say how the run was doing.")
-        return _untold_status(saved, is_over=is_over)
+        return _status_from_parts(saved, is_over=is_over)
     try:
         return from_plain(Status, saved.state["status"])
     except RunFileError as error:
         saved.problems.append(f"The part status of state.json is damaged and left out: {error}.")
-        return _untold_status(saved, is_over=is_over)
+        return _status_from_parts(saved, is_over=is_over)
 
 
-def _untold_status(saved: SavedRun, *, is_over: bool) -> Status:
+def _status_from_parts(saved: SavedRun, *, is_over: bool) -> Status:
     """Make a status for a run without one. Its calls show how it ended."""
     about, last = saved.about, saved.store.last(1)
     states, ended = [call.state for call in saved.calls], _DONE

@@ -114,7 +114,7 @@ def test_a_finding_has_the_exact_index_that_is_out_of_bounds(function, dtype, in
 
 @pytest.mark.parametrize("function", [item, put, take, along])
 @pytest.mark.parametrize(("dtype", "index"), [("uint32", 4 * 10**9), ("int64", -(10**12)), ("int16", -1000)])
-def test_a_finding_tells_the_one_index_that_is_out_of_bounds(function, dtype, index):
+def test_a_finding_reports_the_one_index_that_is_out_of_bounds(function, dtype, index):
     indices = np.zeros(1000, dtype)
     indices[700] = index
     with jax.enable_x64(True), jdw.capture(check="oob") as run:
@@ -125,7 +125,7 @@ def test_a_finding_tells_the_one_index_that_is_out_of_bounds(function, dtype, in
 
 
 @pytest.mark.parametrize("function", [item, take, slice_of])
-def test_a_finding_tells_the_index_after_jaxs_wrap_around_of_a_small_type(function):
+def test_a_finding_reports_the_index_after_jaxs_wrap_around_of_a_small_type(function):
     with jdw.capture(check="oob") as run:
         jax.jit(function)(np.arange(300.0), np.int8(-128))
     (finding,) = run.findings
@@ -133,14 +133,14 @@ def test_a_finding_tells_the_index_after_jaxs_wrap_around_of_a_small_type(functi
     assert "as int8 it becomes -84, and " in finding.why
 
 
-def test_a_finding_tells_which_element_was_read_instead():
+def test_a_finding_reports_which_element_was_read_instead():
     with jdw.capture(check="oob") as run:
         (read,) = jax.jit(along)(np.arange(300.0), np.uint32(2**32 - 1))
     assert read == 299.0
     assert "as int32 it becomes 299, and element 299 was read." in run.findings[0].why
 
 
-def test_an_index_of_two_types_tells_the_one_that_is_outside():
+def test_an_index_of_two_types_reports_the_one_that_is_outside():
     with jdw.capture(check="oob") as run:
         jax.jit(lambda x, i, j: x[i, j])(np.ones((30, 400)), np.uint32(3), np.array([1, -999], np.int16))
     assert run.findings[0].headline == "index -999 is outside axis 1 (size 400)"
