@@ -1,4 +1,4 @@
-"""Find the matrix products of which XLA writes only the transpose."""
+"""Find the matrix products that XLA does not write, because it writes their transposes."""
 
 from __future__ import annotations
 
