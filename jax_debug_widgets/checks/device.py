@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from jax_debug_widgets._jax.passes.births import ARGUMENTS
+from jax_debug_widgets._jax.passes.derivative_records import DERIVATIVE
 from jax_debug_widgets.checks.births import (
     born,
     is_infinite_argument,
@@ -69,13 +70,13 @@ def found_while_running(
       is_leak_explained: whether an exception about a leaked tracer is explained.
     """
     seen = [one for one in seen if not is_kept_tracer(one, seen, is_leak_explained=is_leak_explained)]
-    # An argument with NaN is a finding only if it comes first: a NaN found earlier may be passed to later calls.
+    # A NaN from outside is a finding only if it comes first: a NaN found earlier may be passed to later calls.
     odd = [one for one in seen if one.checked.option == Kind.NONFINITE.option]
     infinite = {id(then): one for one, then in pairwise(odd) if is_infinite_argument(one) and _is_born_of(one, then)}
     chosen = [
         (one, _finding_of(one, name_file))
         for one in seen
-        if not _is_argument(one) or (one is odd[0] and one not in infinite.values())
+        if not _comes_from_outside(one) or (one is odd[0] and one not in infinite.values())
     ]
     chosen = [
         (one, with_argument(finding, infinite[id(one)]) if finding and id(one) in infinite else finding)
@@ -127,11 +128,12 @@ def _without_consequences(
 
 def _is_born_of(given: LineHits, then: LineHits) -> bool:
     """Return whether the second record is about a value that arose in the call with the infinite argument."""
-    return not _is_argument(then) and (given.call, given.newest) == (then.call, then.newest)
+    return not _comes_from_outside(then) and (given.call, given.newest) == (then.call, then.newest)
 
 
-def _is_argument(seen: LineHits) -> bool:
-    return seen.checked.primitive == ARGUMENTS
+def _comes_from_outside(seen: LineHits) -> bool:
+    """Return whether a record is about a NaN or infinity that arrived in a program or in an un-jitted derivative."""
+    return seen.checked.primitive in (ARGUMENTS, DERIVATIVE)
 
 
 def _at_users_line(finding: Finding, seen: LineHits, name_file: NameFile) -> Finding:

@@ -76,7 +76,7 @@ _KEEPS_FINITE = frozenset(
 )
 """Primitives whose result is finite if their operands are, and NaN only if an operand is."""
 
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     {
         "acos", "acosh", "add", "add_any", "asin", "asinh", "atan2", "atanh", "bessel_i0e", "bessel_i1e", "cbrt",
         "convert_element_type", "cos", "cosh", "digamma", "div", "erf_inv", "exp", "exp2", "expm1", "igamma", "igammac",
@@ -94,7 +94,7 @@ def may_be_birth(primitive: str) -> bool:
 
 def is_elementwise(primitive: str, operands: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> bool:
     """Whether each element of the result depends only on the elements at its position; the operands have these shapes."""
-    return primitive in _ELEMENTWISE and all(_goes_with(one, result) for one in operands)
+    return primitive in ELEMENTWISE and all(_goes_with(one, result) for one in operands)
 
 
 def _goes_with(shape: tuple[int, ...], result: tuple[int, ...]) -> bool:

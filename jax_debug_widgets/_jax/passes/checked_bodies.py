@@ -95,7 +95,7 @@ class CheckedBodies:
         body = self._facts(jaxpr, lines, results, part)
         choices = choices_of(jaxpr, body.certain, body.computed, self.definitions, define(jaxpr, self.definitions))
         waiting: dict[int, list[tuple[Any, Checked, Check]]] = {}  # The number of the equation that they must follow.
-        seen, clones = set[Any](), Clones(jaxpr, is_inlined=is_inlined)
+        seen, clones = set[Any](), Clones(jaxpr, body.folded.values(), is_inlined=is_inlined)
         made_at = {out: number for number, one in enumerate(jaxpr.eqns) for out in one.outvars}
         for number, (equation, frames) in enumerate(zip(jaxpr.eqns, lines, strict=True)):
             here = replace(body, part=part.of(equation))

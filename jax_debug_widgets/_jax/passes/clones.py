@@ -1,65 +1,93 @@
-"""Let a check read a copy of a product, because reading the product itself would change last bits of the program.
+"""Let a check read copies of the values that XLA computes inside of its kernels.
 
-XLA computes `a * b + c` with one rounding if it computes the product nowhere else. A product that a check reads is written
-to memory, and so is rounded by itself. Therefore the check reads a product that is computed again, from the same operands
-behind an `optimization_barrier`: XLA takes it for another value.
+XLA never writes such a value to memory. A check that reads it makes XLA write it: that breaks the program's kernels apart
+and rounds what they compute with one rounding (`a * b + c`), so last bits of the results change. Therefore the check reads a
+value that is computed again, from values that XLA writes anyway. These go through an `optimization_barrier`, so that XLA
+takes the copy for another value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax.numpy as jnp
 from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
+from jax_debug_widgets._jax.passes.birth_primitives import ELEMENTWISE
 from jax_debug_widgets._jax.passes.checked import Check
 from jax_debug_widgets._jax.passes.operands import computed_for
 
-_PRODUCTS = frozenset({"div", "integer_pow", "mul", "square"})
-"""The primitives that XLA contracts with a sum. XLA makes a division by a constant a product."""
+_FUSED = ELEMENTWISE | frozenset(
+    {
+        "abs", "and", "broadcast_in_dim", "ceil", "clamp", "copy", "eq", "erf", "erfc", "expand_dims", "floor", "ge", "gt",
+        "is_finite", "le", "logistic", "lt", "max", "min", "ne", "neg", "not", "or", "pad", "reshape", "rev", "round",
+        "select_n", "sign", "slice", "squeeze", "tanh", "transpose", "xor",
+    }
+)  # fmt: skip
+"""The primitives that XLA computes inside of the kernels that use their results."""
 
-_OF_PRODUCTS = frozenset(
-    {"broadcast_in_dim", "copy", "expand_dims", "neg", "reshape", "rev", "slice", "squeeze", "transpose"}
-)
-"""The primitives through which a product reaches a sum."""
+
+_READERS = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
+"""The primitives whose operands XLA writes."""
+
+_RESHAPES = frozenset({"copy", "expand_dims", "reshape", "squeeze", "transpose"})
 
 
 class Clones:
-    """The products of a body that are computed again."""
+    """The values of a body that are computed again."""
 
-    def __init__(self, jaxpr: core.Jaxpr, *, is_inlined: bool) -> None:
-        """Begin with no copy; `is_inlined` says that XLA inlines the body, so that it need not write its results."""
-        self._makers = {out: one for one in jaxpr.eqns for out in one.outvars}
-        self._written = {one for one in jaxpr.outvars if isinstance(one, core.Var) and not is_inlined}
+    def __init__(self, jaxpr: core.Jaxpr, folded: Iterable[Any], *, is_inlined: bool) -> None:
+        """Begin with no copy.
+
+        Args:
+          jaxpr: the body.
+          folded: the transposes of matrix products that XLA writes, see `folded_transposes`.
+          is_inlined: whether XLA inlines the body, so that it need not write its results.
+        """
+        self._makers = {out: one for one in jaxpr.eqns if one.primitive.name in _FUSED for out in one.outvars}
+        self._written = {*folded, *(one for one in jaxpr.outvars if isinstance(one, core.Var) and not is_inlined)}
+        for equation in jaxpr.eqns:
+            if equation.primitive.name in _READERS:
+                self._written.update(map(self._rearranged, equation.invars))
         self._known: dict[Any, Any] = {}
 
     def read_by(self, check: Check) -> tuple[list[core.JaxprEqn], Check]:
-        """Return the check with copies in place of the products that it reads, and the equations of new copies."""
+        """Return the check with copies in place of the values that it reads, and the equations of new copies."""
         equations: list[core.JaxprEqn] = []
-        operands = [self._copy(one, equations) if self._is_product(one) else one for one in check.operands]
+        operands = [self._copy(one, equations) if self._is_fused(one) else one for one in check.operands]
         return equations, replace(check, operands=operands)
 
-    def _is_product(self, atom: Any) -> bool:
-        """Whether XLA may contract a value with a sum, unless it is written."""
-        if isinstance(atom, core.Literal) or atom in self._written or atom not in self._makers:
-            return False
-        maker = self._makers[atom]
-        if maker.primitive.name in _OF_PRODUCTS:
-            return self._is_product(maker.invars[0])
-        return maker.primitive.name in _PRODUCTS and jnp.issubdtype(atom.aval.dtype, jnp.floating)
+    def _rearranged(self, atom: Any) -> Any:
+        """Return the value whose elements a value has in another shape."""
+        while isinstance(atom, core.Var) and atom in self._makers:
+            maker = self._makers[atom]
+            if maker.primitive.name not in _RESHAPES:
+                break
+            atom = maker.invars[0]
+        return atom if isinstance(atom, core.Var) else None
+
+    def _is_fused(self, atom: Any) -> bool:
+        return isinstance(atom, core.Var) and atom in self._makers and atom not in self._written
 
     def _copy(self, variable: Any, equations: list[core.JaxprEqn]) -> Any:
-        if variable not in self._known:
-            maker = self._makers[variable]
-            is_copied = [self._is_product(one) for one in maker.invars]
+        left = [variable]
+        while left:  # A chain may be longer than Python's stack.
+            if left[-1] in self._known:
+                left.pop()
+                continue
+            maker = self._makers[left[-1]]
+            missing = [one for one in maker.invars if self._is_fused(one) and one not in self._known]
+            if missing:
+                left += missing
+                continue
+            is_copied = [self._is_fused(one) for one in maker.invars]
             operands = [
-                self._copy(one, equations) if copied else one
-                for one, copied in zip(maker.invars, is_copied, strict=True)
+                self._known[one] if copied else one for one, copied in zip(maker.invars, is_copied, strict=True)
             ]
-            made, (self._known[variable],) = computed_for(_again(maker, is_copied), operands)
+            made, (copy,) = computed_for(_again(maker, is_copied), operands)
+            self._known[left.pop()] = copy
             equations += made
         return self._known[variable]
 
