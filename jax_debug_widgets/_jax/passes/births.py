@@ -23,7 +23,7 @@ from jax_debug_widgets._jax.origins.callers import CALLER
 from jax_debug_widgets._jax.origins.frames import Frame
 from jax_debug_widgets._jax.passes.birth_primitives import is_elementwise, may_be_birth
 from jax_debug_widgets._jax.passes.birth_records import record_of
-from jax_debug_widgets._jax.passes.check_arithmetic import none_of, not_numbers, odd, worst
+from jax_debug_widgets._jax.passes.check_arithmetic import not_numbers, odd, worst_of_all
 from jax_debug_widgets._jax.passes.checked import BodyFacts, Check, Records
 from jax_debug_widgets._jax.passes.words import number_of_words, recorded_type
 
@@ -124,9 +124,10 @@ class Births:
             return None
 
         def compute(*arrays: Any) -> Sequence[Any]:
-            made, given = list(map(worst, arrays[: len(read)])), list(map(worst, arrays[len(read) :]))
-            is_nan = lax.bitwise_and(lax.bitwise_not(none_of(made, not_numbers)), none_of(given, not_numbers))
-            return [lax.bitwise_or(is_new(made, given), is_nan)]
+            made, given = worst_of_all(arrays[: len(read)]), worst_of_all(arrays[len(read) :])
+            is_new = lax.bitwise_and(odd(made), lax.is_finite(given))
+            is_nan = lax.bitwise_and(not_numbers(made), lax.eq(given, given))
+            return [lax.bitwise_or(is_new, is_nan)]
 
         return Check(None, [*read, *given], compute, RESULTS)
 
@@ -145,11 +146,6 @@ class Births:
             {(checked.frames[0].file, checked.frames[0].line) for checked, _ in records} for records in (found, roots)
         )
         return [*given, *((checked, (*numbers, len(lines - reported))) for checked, numbers in roots)]
-
-
-def is_new(made: Sequence[Any], given: Sequence[Any]) -> Any:
-    """Return whether one of the numbers `made` is not finite, and all `given` are; all are scalars, see `worst`."""
-    return lax.bitwise_and(lax.bitwise_not(none_of(made, odd)), none_of(given, odd))
 
 
 def _is_worth_numba(body: BodyFacts) -> bool:

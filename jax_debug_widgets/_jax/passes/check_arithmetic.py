@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -49,6 +51,32 @@ def _long_enough(array: Any) -> Any:
     missing = -(-_MANY * array.shape[-1] // array.size) - array.shape[-1]
     edges = [(0, 0, 0)] * (array.ndim - 1)
     return lax.pad(array, np.zeros((), array.dtype), [*edges, (0, missing, 0)])
+
+
+def joined(how: Callable[[Any, Any], Any], numbers: Sequence[Any]) -> Any:
+    """Join numbers by an associative operation.
+
+    Some are joined at a time, with a barrier between: XLA takes many seconds to compile a kernel of hundreds of operands.
+    """
+    numbers = list(numbers)
+    while len(numbers) > _TOGETHER:
+        groups = [numbers[at : at + _TOGETHER] for at in range(0, len(numbers), _TOGETHER)]
+        numbers = list(lax.optimization_barrier([reduce(how, group) for group in groups]))
+    return reduce(how, numbers)
+
+
+_TOGETHER = 16
+
+
+def worst_of_all(arrays: Sequence[Any]) -> Any:
+    """Return a number that is NaN if an element of an array is NaN, else infinite if one is infinite, else finite.
+
+    It is the sum of the worst numbers of the arrays, none of which is negative.
+    """
+    numbers = [worst(one) for one in arrays]
+    dtype = jnp.result_type(*(one.dtype for one in numbers)) if numbers else np.dtype(np.float32)
+    wide = [lax.convert_element_type(one, dtype) for one in numbers]
+    return joined(lax.add, wide) if wide else np.zeros((), dtype)
 
 
 def none_of(numbers: Sequence[Any], how: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,8 +12,8 @@ from jax import lax
 
 from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.origins.frames import Frame, is_users
-from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN
-from jax_debug_widgets._jax.passes.check_arithmetic import not_numbers, number_of, odd, worst
+from jax_debug_widgets._jax.passes.births import ARGUMENTS, HAS_NAN, IS_INFINITE
+from jax_debug_widgets._jax.passes.check_arithmetic import joined, not_numbers, number_of, odd, worst
 from jax_debug_widgets._jax.passes.checked import Check
 
 
@@ -29,6 +28,9 @@ class ArgumentRecord:
 
     names: tuple[str, ...]
     function: str
+
+
+_STATES = IS_INFINITE, HAS_NAN
 
 
 def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
@@ -50,12 +52,14 @@ def of_arguments(jaxpr: core.Jaxpr) -> Iterator[tuple[Check, Frame]]:
         def compute(*arrays: Any) -> Sequence[Any]:
             states = [_state_of(one) for one in arrays]
             given, made = states[: len(named)], states[len(named) :]
-            most = reduce(lax.max, given)
-            is_nan = lax.bitwise_and(lax.gt(most, np.int32(0)), lax.eq(reduce(lax.max, made), np.int32(HAS_NAN)))
-            count, first = np.int32(0), np.int32(0)
-            for at, one in reversed(list(enumerate(given))):
-                is_one = lax.eq(one, most)
-                count, first = lax.add(count, number_of(is_one)), lax.select(is_one, np.int32(at), first)
+            # One number for each argument: the largest has the worst state, and is the first of these.
+            size = np.int32(len(given))
+            ranks = [lax.add(lax.mul(one, size), size - np.int32(at + 1)) for at, one in enumerate(given)]
+            rank = joined(lax.max, ranks)
+            most, first = lax.div(rank, size), lax.sub(size - np.int32(1), lax.rem(rank, size))
+            counts = [joined(lax.add, [number_of(lax.eq(one, np.int32(state))) for one in given]) for state in _STATES]
+            count = lax.select(lax.eq(most, np.int32(HAS_NAN)), *reversed(counts))
+            is_nan = lax.bitwise_and(lax.gt(most, np.int32(0)), lax.eq(joined(lax.max, made), np.int32(HAS_NAN)))
             return [lax.select(is_nan, count, np.int32(0)), first, most]
 
         yield (
