@@ -71,7 +71,7 @@ _TOGETHER = 16
 def worst_of_all(arrays: Sequence[Any]) -> Any:
     """Return a number that is NaN if an element of an array is NaN, else infinite if one is infinite, else finite.
 
-    It is the sum of the worst numbers of the arrays, none of which is negative.
+    It is the sum of the arrays' worst numbers, which are not negative.
     """
     numbers = [worst(one) for one in arrays]
     dtype = jnp.result_type(*(one.dtype for one in numbers)) if numbers else np.dtype(np.float32)
