@@ -1,9 +1,12 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, describe, expect, it } from "vitest";
+import { goldenBatch } from "../../../test/golden";
+import { showTab } from "../../../test/screen";
 import type { Compared, Difference, RunRow, RunsPorts } from "../../store/rows";
 import { inOrder, NEWEST, numbersOfSame, orderedBy } from "./order";
 import { drawnOf, oddOf } from "./overlay";
+import { Runs } from "./Runs";
 import { RunsView } from "./RunsView";
 
 const host = document.createElement("div");
@@ -241,5 +244,24 @@ describe("charts of several runs", () => {
     ]);
     expect(drawnOf(chart, true, null).to).toBe(0.3);
     expect(oddOf(chart)).toEqual([{ group: 1, from: 1, words: "NaN" }]);
+  });
+});
+
+describe("the runs in the panel of one of them", () => {
+  it("keep this run ticked when another is ticked before this one is listed", () => {
+    const { run: test, ui } = showTab("overview", goldenBatch("small"));
+    const run = test.store;
+    const rows = [row("a"), row(run.key)];
+    run.table.rows.value = rows.slice(0, 1);
+    act(() => render(<Runs run={run} ui={ui} dark={false} />, host));
+    tick("a");
+    act(() => {
+      run.table.rows.value = rows;
+    });
+    act(() => render(<Runs run={run} ui={ui} dark={false} />, host));
+    expect([...host.querySelectorAll<HTMLInputElement>("tbody input")].map(({ checked }) => checked)).toEqual([
+      true,
+      true,
+    ]);
   });
 });

@@ -25,15 +25,17 @@ export function Runs({ run, ui, dark }: Props) {
     return () => clearInterval(timer);
   }, [run, someGoOn]);
   // This run is ticked by default, so that one more tick compares it with another run.
-  const ticked = (ui.compared.value ?? [run.key]).filter((key) => rows.some((row) => row.key === key));
+  const chosen = ui.compared.value ?? [run.key];
+  const isListed = (key: string) => rows.some((row) => row.key === key);
   return (
     <RunsView
       rows={rows}
       ports={run.table}
       dark={dark}
-      ticked={ticked}
-      onTicked={(chosen) => {
-        ui.compared.value = chosen;
+      ticked={chosen.filter(isListed)}
+      onTicked={(ticked) => {
+        // A run that is not listed yet stays ticked.
+        ui.compared.value = [...chosen.filter((key) => !isListed(key)), ...ticked];
       }}
       open={run.key}
     />
