@@ -38,13 +38,13 @@ from jax_debug_widgets._jax.passes.checked import (
 )
 from jax_debug_widgets._jax.passes.chosen import choice_of_all, choices_of
 from jax_debug_widgets._jax.passes.clones import Clones
-from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets._jax.passes.forward_pass import InForward
 from jax_debug_widgets._jax.passes.kept_writes import Definitions, define
 from jax_debug_widgets._jax.passes.mesh_records import given_by_devices, gives_records, inside_of_mesh
 from jax_debug_widgets._jax.passes.operands import new_number, with_counter
 from jax_debug_widgets._jax.passes.taken_checks import of_row, of_taken, taking
 from jax_debug_widgets._jax.passes.watch_pass import RUN_ONCE
+from jax_debug_widgets._jax.passes.written_values import folded_transposes
 
 _UNCHECKED = {
     "shard_map": "what `shard_map` runs over some axes of a mesh only, or inside of another `shard_map`",

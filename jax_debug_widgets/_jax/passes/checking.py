@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
 
 
-_CHEAP = 32
-"""The most arguments and results of a program whose check XLA may compute for each number of a record."""
-
-
 def checked_program(
     program: ClosedJaxpr,
     checkers: dict[str, Checker],
@@ -73,8 +69,7 @@ def checked_program(
         records.append((Checked(option, check.primitive, frames, check.facts), row))
     if not records:
         return None
-    is_cheap = all(len(check.operands) <= _CHEAP for _, check, _ in whole)
-    also, results, rows = rows_together([row for _, row in records], cheap=len(whole) if is_cheap else 0)
+    also, results, rows = rows_together([row for _, row in records], cheap=len(whole))
     unnamed_results = jaxpr.debug_info._replace(result_paths=None)
     outvars = [*jaxpr.outvars, *results]
     changed = jaxpr.replace(eqns=[*equations, *also], outvars=outvars, debug_info=unnamed_results)

@@ -18,6 +18,7 @@ from jax_debug_widgets._jax.compat.private import core
 from jax_debug_widgets._jax.passes.birth_primitives import ELEMENTWISE
 from jax_debug_widgets._jax.passes.checked import Check
 from jax_debug_widgets._jax.passes.operands import computed_for
+from jax_debug_widgets._jax.passes.written_values import READ, SAME_ELEMENTS
 
 _FUSED = ELEMENTWISE | frozenset(
     {
@@ -27,12 +28,6 @@ _FUSED = ELEMENTWISE | frozenset(
     }
 )  # fmt: skip
 """The primitives that XLA computes inside of the kernels that use their results."""
-
-
-_READERS = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
-"""The primitives whose operands XLA writes."""
-
-_RESHAPES = frozenset({"copy", "expand_dims", "reshape", "squeeze", "transpose"})
 
 
 class Clones:
@@ -49,7 +44,7 @@ class Clones:
         self._makers = {out: one for one in jaxpr.eqns if one.primitive.name in _FUSED for out in one.outvars}
         self._written = {*folded, *(one for one in jaxpr.outvars if isinstance(one, core.Var) and not is_inlined)}
         for equation in jaxpr.eqns:
-            if equation.primitive.name in _READERS:
+            if equation.primitive.name in READ:
                 self._written.update(map(self._rearranged, equation.invars))
         self._known: dict[Any, Any] = {}
 
@@ -63,7 +58,7 @@ class Clones:
         """Return the value whose elements a value has in another shape."""
         while isinstance(atom, core.Var) and atom in self._makers:
             maker = self._makers[atom]
-            if maker.primitive.name not in _RESHAPES:
+            if maker.primitive.name not in SAME_ELEMENTS:
                 break
             atom = maker.invars[0]
         return atom if isinstance(atom, core.Var) else None

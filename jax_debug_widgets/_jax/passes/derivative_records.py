@@ -21,7 +21,10 @@ from jax_debug_widgets._jax.passes.checked import Checked, Records
 from jax_debug_widgets._jax.passes.words import recorded_type
 
 DERIVATIVE = "derivative"
-"""The name of the record of a pass whose results are not finite, though no operation in it has made that."""
+"""The name of the record of a pass with results that are not finite, though no operation in it made them so.
+
+Its facts are whether it is the backward pass.
+"""
 
 _BIRTHS = Births()
 
@@ -42,15 +45,14 @@ class Operation:
 
     def primitive_of(self, at: int) -> str:
         """Return the name of the primitive that computes the result with this number."""
-        body, out = self.body, None if self.body is None else _variable(self.body, at)
-        name = self.primitive
-        while body is not None and out is not None:
+        body, name = self.body, self.primitive
+        while body is not None:
+            out: Any = body.outvars[at]
             maker = next((one for one in body.eqns if out in one.outvars), None)
             if maker is None:
                 return "copy"  # The function returns an argument.
             name, at = maker.primitive.name, maker.outvars.index(out)
             body = next(iter(core.jaxprs_in_params(maker.params)), None) if name in ("jit", "pjit") else None
-            out = None if body is None else _variable(body, at)
         return name
 
     def is_elementwise(self, shape: tuple[int, ...]) -> bool:
@@ -61,10 +63,6 @@ class Operation:
             return is_elementwise(self.primitive, self.shapes, shape)
         names = [one.primitive.name for one in self.body.eqns]
         return len(names) == 1 and is_elementwise(names[0], self.shapes, shape)
-
-
-def _variable(body: core.Jaxpr, at: int) -> Any:
-    return body.outvars[at]
 
 
 def birth_record(out: Any, inputs: Sequence[Any], *, elementwise: bool) -> tuple[tuple[str, ...], Any]:

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets._jax.passes.slices import slice_of
+from jax_debug_widgets._jax.passes.written_values import folded_transposes
 from jax_debug_widgets.watch.choosing.lane_ranks import MOST_LANES, LaneValue, first_bad_lanes
 from jax_debug_widgets.watch.statistics.layout import STATISTICS
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
 from jax_debug_widgets._jax.passes.slices import slice_of
+from jax_debug_widgets._jax.passes.written_values import folded_transposes
 from jax_debug_widgets.watch.choosing.condition import BodyCondition, Condition, ConditionError
 from jax_debug_widgets.watch.choosing.stop_conditions import MOST_ELEMENTS, Stops
 from jax_debug_widgets.watch.naming.variable_types import is_key

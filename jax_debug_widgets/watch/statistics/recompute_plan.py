@@ -19,22 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
+from jax_debug_widgets._jax.passes.written_values import READ, SAME_ELEMENTS, folded_transposes
 from jax_debug_widgets.watch.statistics.chain import EQUATIONS, Chain, ChainOperand, Step, written
-
-_SAME_ELEMENTS = frozenset(
-    {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
-)
-"""The primitives that only rearrange the same elements; all but `transpose` keep their order."""
 
 _WRITTEN = frozenset({
     "argmax", "argmin", "conv_general_dilated", "cumlogsumexp", "cummax", "cumprod", "cumsum", "dot_general", "fft", "gather",
     "reduce_max", "reduce_min", "reduce_prod", "reduce_sum", "scan", "scatter", "scatter-add", "sort", "while",
 })  # fmt: skip
 """The primitives whose results XLA writes to memory anyway: it fuses no other operations into their kernels."""
-
-_READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
-"""The primitives whose operands XLA writes to memory."""
 
 _APART = frozenset({
     "cbrt", "convert_element_type", "cos", "cosh", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "log", "log1p",
@@ -122,7 +114,7 @@ def _in_memory(jaxpr: Any, folded: Mapping[Any, Any]) -> set[Any]:
     for equation in jaxpr.eqns:
         _show(equation, shown, folded)
         name = equation.primitive.name
-        written.update(equation.outvars if name in _WRITTEN else (), origins(equation.invars) if name in _READ else ())
+        written.update(equation.outvars if name in _WRITTEN else (), origins(equation.invars) if name in READ else ())
         if _can_do(equation):  # A broadcast operand is small, so writing it costs little.
             written |= origins(one for one in equation.invars if _repeats(one, equation))
     return written | origins(jaxpr.outvars)
@@ -147,7 +139,7 @@ def shows_all(equation: Any) -> bool:
     """Whether the result has all elements of the operand, once each."""
     name = equation.primitive.name
     if name != "broadcast_in_dim":
-        return name in _SAME_ELEMENTS
+        return name in SAME_ELEMENTS
     return equation.invars[0].aval.size == equation.outvars[0].aval.size
 
 

@@ -16,7 +16,7 @@ from jax import lax
 from jax.extend import core as jax_core
 
 from jax_debug_widgets._jax.compat.native import computed_natively, importable
-from jax_debug_widgets._jax.passes.folded_transposes import folded_transposes
+from jax_debug_widgets._jax.passes.written_values import folded_transposes
 from jax_debug_widgets.watch.statistics.chain import Chain
 from jax_debug_widgets.watch.statistics.layout import (
     CHAIN,

@@ -1,9 +1,17 @@
-"""Find the matrix products that XLA does not write, because it writes their transposes."""
+"""Tell which values of a program XLA writes to memory; it computes the others inside of its kernels."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+
+SAME_ELEMENTS = frozenset(
+    {"reshape", "squeeze", "expand_dims", "copy", "copy_p", "named", "stop_gradient", "transpose"}
+)
+"""The primitives that only rearrange the same elements; all but `transpose` keep their order."""
+
+READ = frozenset({"conv_general_dilated", "dot_general", "fft", "scan", "sort", "while"})
+"""The primitives whose operands XLA writes to memory."""
 
 
 def folded_transposes(jaxpr: Any) -> dict[Any, Any]:
